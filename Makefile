@@ -44,8 +44,8 @@ test-all: setup ## run every test
 
 parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
 
-parity-4: .venv/torch .venv/transformers-5/installed # all of them, before `.venv` is used
-	pytest -m parity tests/parity tests/c4/test_parity_tfds.py
+parity-4: .venv/torch .venv/transformers-5/installed .venv/jax/installed # all of them, before `.venv` is used
+	pytest -m parity tests/parity tests/train/test_jax_step.py tests/c4/test_parity_tfds.py
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
@@ -59,9 +59,9 @@ parity-5: .venv/transformers-5/installed
 	for lock in cpu cuda; do $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/torch-$$lock.txt && break; done
 	touch $@
 
-# A folder of its own, found before the packages of .venv, which has transformers 4.
-.venv/transformers-5/installed: .venv/torch requirements/transformers-5.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
+# Folders of their own, found before the packages of .venv, which has transformers 4 and no JAX.
+.venv/transformers-5/installed .venv/jax/installed: .venv/%/installed: .venv/torch requirements/%.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/$*.txt
 	touch $@
 
 browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver

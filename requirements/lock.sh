@@ -45,3 +45,5 @@ EOF
 echo tensorflow-datasets==4.9.10 | compile --no-deps --no-header - >> requirements/parity.txt
 printf '%s\n' transformers==5.23.0 huggingface-hub==2.4.0 tokenizers==0.23.3 |
     compile --no-deps - -o requirements/transformers-5.txt
+# The rest of what JAX needs is in the environment of a run.
+extra jax | compile --no-deps - -o requirements/jax.txt

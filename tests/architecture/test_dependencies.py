@@ -22,6 +22,8 @@ ALLOWED = (
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
+    ("src/t5repro/model/fused_attention.py", ("cpu", "jax")),
+    ("src/t5repro/train/jax_step.py", ("cpu", "jax")),
     ("src/t5repro/**/*.py", ("cpu",)),
     ("workflow/rules/*.smk", ()),
     ("Snakefile", ()),
@@ -29,7 +31,7 @@ ALLOWED = (
     ("tools/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),
-    ("tests/**/*.py", ("cpu", "dev", "parity")),
+    ("tests/**/*.py", ("cpu", "dev", "parity", "jax")),
 )
 OWN = {"t5repro"}
 INSTALLED = packages_distributions()  # takes half a second

@@ -11,6 +11,7 @@ from typing import Any
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.adapters import Adapter
 from t5repro.model.attention import Attention, RelativeBias
+from t5repro.model.fused_attention import FusedAttention
 from t5repro.model.layers import (
     Dropout,
     FeedForward,
@@ -53,6 +54,7 @@ class Block(SeededLayer):
         adapter_width: inner width of the adapter; features; 0 means none.
         shared_with: block that lends its weights, except in cross-attention; if absent, the block
             has its own.
+        fused_attention: see `Stack`.
         layer: seed, path and precision, see `SeededLayer`.
     """
 
@@ -65,12 +67,14 @@ class Block(SeededLayer):
         dropout_rate: float,
         adapter_width: int = 0,
         shared_with: "Block | None" = None,
+        fused_attention: bool = False,
         **layer: Any,
     ) -> None:
         super().__init__(**layer)
         self.has_cross_attention = has_cross_attention
         self._shape = model
         self._dropout_rate = dropout_rate
+        self._attention_class = FusedAttention if fused_attention else Attention
 
         def shared_or_new(name: str, create: Callable[[str], Any]) -> Any:
             return create(name) if shared_with is None else getattr(shared_with, name)
@@ -100,7 +104,9 @@ class Block(SeededLayer):
         return norm_layer(self._shape, **self.inner(name))
 
     def _attention(self, name: str) -> Attention:
-        return Attention(self._shape, dropout_rate=self._dropout_rate, **self.inner(name))
+        return self._attention_class(
+            self._shape, dropout_rate=self._dropout_rate, **self.inner(name)
+        )
 
     def _feed_forward(self, name: str) -> FeedForward:
         d_ff, dropout_rate = self._shape.d_ff, self._dropout_rate

@@ -20,6 +20,7 @@ from t5repro.model.attention import (
     segment_mask,
 )
 from t5repro.model.block import Block, relative_bias_layer
+from t5repro.model.fused_attention import RowBias, check_backend, row_bias
 from t5repro.model.layers import RMSNorm, SeededLayer, Tensor, dropout_layer, norm_layer
 from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
 from t5repro.model.rotary import Rotation, rotation
@@ -39,6 +40,7 @@ class Stack(SeededLayer):
         adapter_width: inner width of the adapters; features; 0 means none.
         shared_with: stack that lends its norms, self-attention, feed-forward and position biases;
             if absent, the stack has its own.
+        fused_attention: attend with one kernel (`FusedAttention`): on JAX, for rows of one example.
         layer: seed, path and precision, see `SeededLayer`.
 
     Source: the released configuration of shared parameters builds the encoder in the decoder's
@@ -54,9 +56,13 @@ class Stack(SeededLayer):
         dropout_rate: float,
         adapter_width: int = 0,
         shared_with: "Stack | None" = None,
+        fused_attention: bool = False,
         **layer: Any,
     ) -> None:
         super().__init__(**layer)
+        if fused_attention:
+            check_backend()
+        self.fused_attention = fused_attention
         self.settings = model
         self.is_decoder = is_decoder
         self.has_cross_attention = has_cross_attention
@@ -75,6 +81,7 @@ class Stack(SeededLayer):
                 dropout_rate=dropout_rate,
                 adapter_width=adapter_width,
                 shared_with=shared_with.blocks[number] if shared_with else None,
+                fused_attention=fused_attention,
                 **self.inner(f"block_{number}"),
             )
             for number in range(layers)
@@ -132,6 +139,25 @@ class Stack(SeededLayer):
             return x_BLD
         return self.last_dropout(self.norm(x_BLD), training=training)
 
+    def biases(
+        self, segments_BL: Tensor, encoded_segments_BM: Tensor | None, prefix_BL: Tensor | None
+    ) -> tuple[list[Tensor] | list[RowBias], Tensor | RowBias | None]:
+        """Return the biases of self-attention, see `position_biases`, and of cross-attention."""
+        # Cross-attention has no position bias: inputs and targets have no common positions.
+        if self.fused_attention:
+            length = segments_BL.shape[1]
+            order = causal_mask(length) if self.is_decoder else 0.0
+            rows = self.position_biases(
+                lambda table: row_bias(table(length=length) + order, segments_BL, segments_BL)
+            )
+            if encoded_segments_BM is None:
+                return rows, None
+            return rows, row_bias(None, segments_BL, encoded_segments_BM)
+        if encoded_segments_BM is None:
+            return self.self_biases(segments_BL, prefix_BL), None
+        cross_BHLM = segment_mask(segments_BL, encoded_segments_BM)
+        return self.self_biases(segments_BL, prefix_BL), cross_BHLM
+
     def self_biases(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> list[Tensor]:
         """Return the sums of position bias and masks of self-attention, see `position_biases`.
 
@@ -169,19 +195,13 @@ class Stack(SeededLayer):
             prefix_BL: 1 at positions that earlier ones see too; for a decoder-only network.
             training: apply dropout.
         """
-        biases = self.self_biases(segments_BL, prefix_BL)
-        # Cross-attention has no position bias: inputs and targets have no common positions.
-        encoded_bias_BHLM = None
-        if self.has_cross_attention:
-            encoded_bias_BHLM = segment_mask(segments_BL, encoded_segments_BM)
+        biases, encoded_bias = self.biases(segments_BL, encoded_segments_BM, prefix_BL)
         # Rotary angles count from the start of the row; packed examples differ only by distances.
         angles = self.rotation(segments_BL.shape[1])
         # Learned positions count from the start of each packed example.
         x_BLD = self.add_positions(x_BLD, lambda: positions_in_segments(segments_BL))
         x_BLD = self.first_dropout(x_BLD, training=training)
         for number, block in enumerate(self.blocks):
-            bias_BHLL = bias_of_block(biases, number)
-            x_BLD = block(
-                x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, angles=angles, training=training
-            )
+            bias = bias_of_block(biases, number)
+            x_BLD = block(x_BLD, bias, encoded_BMD, encoded_bias, angles=angles, training=training)
         return self.last_norm(x_BLD, training=training)

@@ -121,6 +121,7 @@ class EncoderDecoder(DecoderNetwork):
         model: shape of the network.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
+        fused_attention: see `Stack`.
         embedding_rows, seed, dtype: see `DecoderNetwork`.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
@@ -140,10 +141,15 @@ class EncoderDecoder(DecoderNetwork):
         seed: int,
         dtype: str = "float32",
         adapter_width: int = 0,
+        fused_attention: bool = False,
     ) -> None:
         super().__init__(model, embedding_rows=embedding_rows, seed=seed, dtype=dtype)
-        rates: dict[str, Any] = {"dropout_rate": dropout_rate, "adapter_width": adapter_width}
-        self.encoder = Stack(model, is_decoder=False, **rates, **self.layer("encoder"))
+        common: dict[str, Any] = {
+            "dropout_rate": dropout_rate,
+            "adapter_width": adapter_width,
+            "fused_attention": fused_attention,
+        }
+        self.encoder = Stack(model, is_decoder=False, **common, **self.layer("encoder"))
         # Paper section 3.2.2: both stacks use the same weights, except for cross-attention.
         shared = model.architecture == "shared_encoder_decoder"
         self.decoder = Stack(
@@ -151,7 +157,7 @@ class EncoderDecoder(DecoderNetwork):
             is_decoder=True,
             has_cross_attention=True,
             shared_with=self.encoder if shared else None,
-            **rates,
+            **common,
             **self.layer("decoder"),
         )
         self.build(None)

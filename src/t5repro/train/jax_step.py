@@ -1,0 +1,165 @@
+"""A training step on JAX: one compiled function from state and batch to loss and new state.
+
+It computes what `train.step.TrainedModel` computes on TensorFlow, with the same network, loss and
+optimizer. Keras's own trainer on JAX is not used: it knows one loss of one output, and a loss here
+may read several heads.
+
+Shape suffixes: B rows of the batch.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import keras
+
+from t5repro.systems.loss import Features, Loss, Normaliser
+from t5repro.train.optimizer import Optimizer
+
+Arrays = list[jax.Array]
+
+
+class State(NamedTuple):
+    """All that a step changes.
+
+    Attributes:
+        weights: of the network, those that are trained.
+        others: of the network: weights that are not trained, and the states of dropout's noise.
+        slots: of the optimizer, its count of updates among them.
+    """
+
+    weights: Arrays
+    others: Arrays
+    slots: Arrays
+
+
+class JaxStep:
+    """A compiled training step.
+
+    Args:
+        network: the network, with its weights.
+        loss: of a batch.
+        optimizer: built with the network's trainable variables.
+        normaliser: see `Loss.divisor`.
+        micro_batches: number of parts that a batch is split into.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        loss: Loss,
+        optimizer: Optimizer,
+        *,
+        normaliser: Normaliser,
+        micro_batches: int = 1,
+    ) -> None:
+        self.network = network
+        self.loss = loss
+        self.optimizer = optimizer
+        self.normaliser: Normaliser = normaliser
+        self.micro_batches = micro_batches
+        # The old state's memory holds the new one.
+        self._compiled = jax.jit(self._step, donate_argnums=0)
+
+    def state(self) -> State:
+        """Return a copy of the present state, to begin with.
+
+        A step gives the memory of its state away: the variables keep theirs.
+        """
+        return State(
+            *([jnp.array(variable.value) for variable in variables] for variables in self._all())
+        )
+
+    def write(self, state: State) -> None:
+        """Write a state into the variables of the network and the optimizer."""
+        for variables, values in zip(self._all(), state, strict=True):
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(value)
+
+    def __call__(
+        self, state: State, features: Features, targets: jax.Array
+    ) -> tuple[State, jax.Array]:
+        """Return the state after an update, and the loss of the batch before it.
+
+        Args:
+            state: of `state` or of an earlier call; it is used up.
+            features: of the rows of a batch.
+            targets: of the same rows.
+        """
+        after, loss = self._compiled(state, features, targets)
+        return State(*after), loss
+
+    def _all(self) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        network = self.network
+        return (
+            network.trainable_variables,
+            network.non_trainable_variables,
+            self.optimizer.variables,
+        )
+
+    def _step(
+        self, state: State, features: Features, targets: jax.Array
+    ) -> tuple[State, jax.Array]:
+        weights, others, slots = state
+        divisor = self.loss.divisor(targets, self.normaliser)
+        term_weights = self.loss.term_weights(self.network, features, targets, divisor)
+        if self.micro_batches == 1:
+            summed, others, gradients = self._sums(weights, others, features, targets, term_weights)
+        else:
+            summed, others, gradients = self._sums_of_parts(
+                weights, others, features, targets, term_weights
+            )
+        weights, slots = self.optimizer.stateless_apply(
+            slots, [gradient / divisor for gradient in gradients], weights
+        )
+        return State(weights, others, slots), summed / divisor
+
+    def _sums(
+        self,
+        weights: Arrays,
+        others: Arrays,
+        features: Features,
+        targets: jax.Array,
+        term_weights: Mapping[str, jax.Array],
+    ) -> tuple[jax.Array, Arrays, Arrays]:
+        """Return the summed loss of some rows, the other variables after it, and its gradients."""
+
+        def summed_loss(weights: Arrays) -> tuple[jax.Array, Arrays]:
+            trained, untrained, _ = self._all()
+            mapping = [*zip(trained, weights, strict=True), *zip(untrained, others, strict=True)]
+            with keras.StatelessScope(state_mapping=mapping) as scope:
+                summed = self.loss.summed(self.network, features, targets, term_weights)
+            return summed, [scope.get_current_value(variable) for variable in untrained]
+
+        (summed, others), gradients = jax.value_and_grad(summed_loss, has_aux=True)(weights)
+        return summed, others, gradients
+
+    def _sums_of_parts(
+        self,
+        weights: Arrays,
+        others: Arrays,
+        features: Features,
+        targets: jax.Array,
+        term_weights: Mapping[str, jax.Array],
+    ) -> tuple[jax.Array, Arrays, Arrays]:
+        """Return the result of `_sums` with the activations of one part in memory at a time."""
+
+        def parts_of(array_B: jax.Array) -> jax.Array:
+            return jnp.reshape(array_B, (self.micro_batches, -1, *array_B.shape[1:]))
+
+        def add(
+            sums: tuple[jax.Array, Arrays, Arrays], part: tuple[Features, jax.Array]
+        ) -> tuple[tuple[jax.Array, Arrays, Arrays], None]:
+            summed, others, gradients = sums
+            part_sum, others, part_gradients = self._sums(weights, others, *part, term_weights)
+            return (
+                summed + part_sum,
+                others,
+                [total + more for total, more in zip(gradients, part_gradients, strict=True)],
+            ), None
+
+        zeros = [jnp.zeros_like(weight) for weight in weights]
+        parts = jax.tree.map(parts_of, (features, targets))
+        sums, _ = jax.lax.scan(add, (jnp.float32(0), others, zeros), parts)
+        return sums

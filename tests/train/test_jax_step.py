@@ -1,0 +1,115 @@
+"""The training step on JAX computes what TensorFlow's does, from the same state."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+JAX = ROOT / ".venv/jax"
+PROGRAM = ROOT / "tests/support/engine_steps.py"
+CASES = (
+    "T5",
+    "T5 in parts, padded size",
+    "T5 with clipped gradients",
+    "T5 1.1 with AdamW",
+    "prefix language model",
+    "masked pieces, pairs and borders in parts",
+    "answers of an encoder",
+    "answers of a decoder with its language model",
+)
+# The softmax over keys, or over places, does not depend on these: their gradients are rounding,
+# which an optimizer that divides by their size makes as large as any other.
+WITHOUT_EFFECT = ("/k_bias", "span_head/bias")
+
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.skipif(not JAX.exists(), reason="JAX is not installed: make parity"),
+]
+
+
+def run(*arguments: str, jax: bool, program: Path = PROGRAM) -> str:
+    """Run a program of its own; JAX must not see TensorFlow's settings, or the reverse."""
+    paths = [JAX] if jax else []
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT / "tests/support"])),
+        "JAX_PLATFORMS": "cpu",
+        "KERAS_BACKEND": "jax" if jax else "tensorflow",
+    }
+    done = subprocess.run(
+        [sys.executable, str(program), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the steps of both engines."""
+    folder = tmp_path_factory.mktemp("engines")
+    run("tensorflow", str(folder), jax=False)
+    run("jax", str(folder), jax=True)
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_step_from_the_same_state_has_the_same_loss_and_update(steps: Path, case: str) -> None:
+    number = CASES.index(case)
+    theirs, ours = (np.load(steps / f"{name}-{number}.npz") for name in ("tensorflow", "jax"))
+    assert len(ours["losses"]) == 20
+    np.testing.assert_allclose(ours["losses"], theirs["losses"], rtol=1e-6)
+    names = list(map(str, theirs["names"]))
+    for step in range(20):
+        difference, size = 0.0, 0.0
+        for index, name in enumerate(names):
+            if name.endswith(WITHOUT_EFFECT) or any(
+                path.replace("/", ".") in name for path in WITHOUT_EFFECT
+            ):
+                continue
+            before, after = (theirs[f"state {step + n} {index}"].astype(float) for n in (0, 1))
+            error = np.linalg.norm(ours[f"state {step} {index}"] - after)
+            moved = np.linalg.norm(after - before)
+            assert error <= 1e-3 * moved, (step, name)  # of small biases the terms cancel
+            if index < int(theirs["trained"]):
+                difference, size = np.hypot(difference, error), np.hypot(size, moved)
+        assert difference < 1e-5 * size
+
+
+def test_clipping_bites_in_its_case(steps: Path) -> None:
+    free, clipped = (np.load(steps / f"jax-{CASES.index(name)}.npz") for name in CASES[::2][:2])
+    assert free["losses"][0] == clipped["losses"][0]
+    slots = range(int(free["trained"]), len(free["names"]))
+    shrunk = [
+        np.sum(clipped[f"state 0 {index}"]) < np.sum(free[f"state 0 {index}"])
+        for index in slots
+        if str(free["names"][index]).endswith("moment")
+    ]
+    assert shrunk
+    assert all(shrunk)
+
+
+def test_fused_attention_has_the_loss_and_the_gradients_of_plain_attention(tmp_path: Path) -> None:
+    program = ROOT / "tests/support/fused_and_plain.py"
+    run(str(tmp_path / "both.npz"), jax=True, program=program)
+    with np.load(tmp_path / "both.npz") as both:
+        names = [name.removeprefix("plain ") for name in both if name.startswith("plain ")]
+        assert len(names) > 20
+        for name in names:
+            plain, fused = both[f"plain {name}"], both[f"fused {name}"]
+            assert np.linalg.norm(fused - plain) < 2e-6 * np.linalg.norm(plain), name
+
+
+def test_the_benchmark_of_a_gpu_can_be_rehearsed_without_one() -> None:
+    pytest.importorskip("torch", reason="peers are not installed: make parity")
+    program = ROOT / "benchmarks/accelerator.py"
+    table = run("--rehearse", "--steps", "1", jax=True, program=program).rpartition("\n\n| part")[2]
+    assert table.count(" x ") == 5
+    assert "failed" not in table
