@@ -1,6 +1,6 @@
 """Training steps and decoding on one NVIDIA GPU, on JAX, against Hugging Face on the same card.
 
-    python benchmarks/accelerator.py > accelerator.md
+    python benchmarks/accelerator.py
 
 Needs JAX with CUDA, Keras, PyTorch and transformers; no TensorFlow, data or vocabulary. Every part
 is a process of its own. The parts of a group compile at the same time, and share the card's memory;
