@@ -54,7 +54,7 @@ def test_training_and_decoding_give_equal_bytes_on_an_intel_haswell_as_here(trai
         "weights", "optimizer", "history", "greedy", "one_row", "beam"
     }  # fmt: skip
     # The imitation was at work, and no instruction ran whose result a maker chooses.
-    assert there.patched == here.patched > 700
+    assert there.patched == here.patched > 600
     assert there.cpuids > 50
     assert there.approximations == here.approximations == 0
 
