@@ -52,7 +52,7 @@ class Part:
     result: dict[str, Any] = field(default_factory=dict)
 
 
-# The memory of a group fits 80 GB; the part that compiles longest comes with the group before.
+# The memory of a group fits 80 GB.
 GROUPS = (
     (
         Part("matrix product 8192", "accelerator_product", "product"),
@@ -66,12 +66,14 @@ GROUPS = (
     (
         Part("base, ours, fused", OURS, "train", "base", 128, ("fused",), "base, compiled, SDPA"),
         Part("base, ours, fused, no dropout", OURS, "train", "base", 64, ("fused", "no_dropout")),
-        Part("small, compiled, SDPA", THEIRS, "train", "small", 64),
-        Part("small, ours, fused", OURS, "train", "small", 64, ("fused",), "small, compiled, SDPA"),
     ),
     (
         Part("base, ours, plain", OURS, "train", "base", 64, (), "base, compiled, SDPA"),
         Part("large, ours, fused", OURS, "train", "large", 32, ("fused",)),
+    ),
+    (
+        Part("small, compiled, SDPA", THEIRS, "train", "small", 64),
+        Part("small, ours, fused", OURS, "train", "small", 64, ("fused",), "small, compiled, SDPA"),
     ),
 )
 

@@ -1,8 +1,9 @@
 """Attention as one kernel of the GPU, which never writes its weights to memory (JAX only).
 
-The weights of all heads of a row of 512 positions are 100 times its features: written and read
-again, they limit a training step. The kernel, cuDNN's, computes them block by block. It takes a
-position bias and the lengths of rows, and no mask: a row has one example, from its first position.
+In T5-base a row of 512 positions has eight times as many attention weights as features: written
+and read again, forward and backward, they limit a training step. The kernel, cuDNN's, computes them
+block by block. It takes a position bias and the lengths of rows, and no mask: a row has one
+example, from its first position.
 
 Shape suffixes: B rows of the batch, L query positions, M key positions, D features of the
 residual stream, H heads, K features of a head.
