@@ -106,6 +106,15 @@ def test_an_input_that_no_job_wrote_is_a_broken_link(run: Path) -> None:
     }
 
 
+def test_a_file_whose_manifest_lost_its_outputs_is_no_raw_file(run: Path) -> None:
+    path = (run / WEIGHTS).parent / "manifest.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, "outputs": []}))
+    found = trace(load_graph(Folder(run)), Folder(run), WEIGHTS)
+    assert found.raw == ()
+    assert {file.path for _, file in found.broken} == {WEIGHTS}
+
+
 def test_an_artifact_is_found_by_path_end_of_path_and_start_of_hash(run: Path) -> None:
     graph = load_graph(Folder(run))
     artifact = graph.find(WEIGHTS)

@@ -76,11 +76,13 @@ def trace(graph: Graph, store: Store, query: str) -> Trace:
     value, other_tasks = _score_of(store, artifact, part) if part else (None, frozenset())
     inputs: dict[str, tuple[Artifact, ...]] = {}
     raw: dict[str, Artifact] = {}
-    broken: list[tuple[str, Artifact]] = []
     last_job = graph.job_of(artifact)
+    # A manifest that lost its outputs leaves a file that jobs have read and no job wrote.
+    orphan = last_job is None
+    broken = [pair for pair in graph.broken if orphan and pair[1].key == artifact.key]
     # The job `data` ends a path: it only records raw files, and its manifest has no inputs.
     queue = deque([] if last_job is None else [last_job])
-    if last_job is None or last_job.rule == DATA:
+    if not broken and (last_job is None or last_job.rule == DATA):
         raw[artifact.path] = artifact
     while queue:
         job = queue.popleft()
