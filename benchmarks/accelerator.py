@@ -88,17 +88,28 @@ def main() -> None:
         type=Path,
         help="folder for what the programs print to stderr; default: a temporary one",
     )
+    parser.add_argument("--parts", nargs="+", metavar="NAME", help="only these rows of the table")
     parser.add_argument("--rehearse", action="store_true", help="tiny networks, a few steps")
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.mkdtemp(prefix="accelerator-"))
     print(f"{arguments.steps} steps after 3 of warm-up; {card()}\n", flush=True)
-    parts = [part for group in GROUPS for part in group]
-    for group in GROUPS:
+    groups = chosen(arguments.parts)
+    parts = [part for group in groups for part in group]
+    for group in groups:
         if arguments.rehearse:
             for part in group:
                 part.shape, part.rows = "tiny", 4
         run_group(group, arguments.steps, arguments.seconds, logs)
         print(table(parts), end="\n\n", flush=True)  # what is measured is safe
+
+
+def chosen(names: list[str] | None) -> list[tuple[Part, ...]]:
+    """Return the groups with parts of these names, or all; refuse a name that no part has."""
+    known = {part.name for group in GROUPS for part in group}
+    if wrong := sorted(set(names or ()) - known):
+        sys.exit(f"--parts: no part is named {wrong}; there are {sorted(known)}")
+    groups = [tuple(part for part in group if not names or part.name in names) for group in GROUPS]
+    return [group for group in groups if group]
 
 
 def run_group(group: tuple[Part, ...], steps: int, seconds: float, logs: Path) -> None:

@@ -149,7 +149,8 @@ def compiled(case: Case) -> Any:
         devices={},
         training={
             "dropout_rate": 0.0,
-            "learning_rate": {"schedule": "constant", "factor": 0.001},
+            # Updates far above the rounding of the weights that they are added to.
+            "learning_rate": {"schedule": "constant", "factor": 0.05},
             **case.training,
         },
     )
