@@ -7,6 +7,7 @@ bfloat16 in decoding.
 import accelerator_shapes as shared
 import numpy as np
 import torch
+import training_shapes
 from transformers import T5Config, T5ForConditionalGeneration
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -25,7 +26,9 @@ def main() -> None:
         d_ff=job.shape.d_ff,
         num_layers=job.shape.layers,
         num_heads=job.shape.num_heads,
-        dropout_rate=shared.DROPOUT if training and "no_dropout" not in job.options else 0.0,
+        dropout_rate=training_shapes.DROPOUT
+        if training and "no_dropout" not in job.options
+        else 0.0,
         decoder_start_token_id=0,
     )
     config._attn_implementation = "eager" if "eager" in job.options else "sdpa"
@@ -38,7 +41,7 @@ def main() -> None:
 def train(job: shared.Job, network: T5ForConditionalGeneration) -> dict[str, float]:
     """Measure a step with its update."""
     network.train()
-    optimizer = torch.optim.Adafactor(network.parameters(), lr=shared.RATE)
+    optimizer = torch.optim.Adafactor(network.parameters(), lr=training_shapes.RATE)
     # A rehearsal without a GPU has no compiler either.
     compiled = torch.compile(network) if DEVICE == "cuda" else network
     batches = shared.batches(job.shape)
@@ -52,7 +55,7 @@ def train(job: shared.Job, network: T5ForConditionalGeneration) -> dict[str, flo
         optimizer.zero_grad(set_to_none=True)
         return loss
 
-    return shared.train(job.shape, job.steps, step, lambda loss: (float(loss), None)[1])
+    return shared.train(job.shape, job.steps, step, float)
 
 
 def on_device(array: np.ndarray) -> torch.Tensor:

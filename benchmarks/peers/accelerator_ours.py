@@ -28,7 +28,9 @@ def main() -> None:
     network = EncoderDecoder(
         training_shapes.settings(job.shape, ModelSettings),
         embedding_rows=job.shape.ids,
-        dropout_rate=shared.DROPOUT if training and "no_dropout" not in job.options else 0.0,
+        dropout_rate=training_shapes.DROPOUT
+        if training and "no_dropout" not in job.options
+        else 0.0,
         seed=0,
         dtype="bfloat16",
         fused_attention="fused" in job.options,
@@ -40,7 +42,7 @@ def main() -> None:
 
 def train(job: shared.Job, network: EncoderDecoder) -> dict[str, float]:
     """Measure a step with its update."""
-    optimizer = Adafactor(shared.RATE)
+    optimizer = Adafactor(training_shapes.RATE)
     optimizer.build(network.trainable_variables)
     step = JaxStep(network, TextLoss(z_loss=1e-4), optimizer, normaliser="padded_size")
     batches = [(features(*batch), batch[1]) for batch in shared.batches(job.shape)]
@@ -52,7 +54,7 @@ def train(job: shared.Job, network: EncoderDecoder) -> dict[str, float]:
         state, loss = step(state, *jax.device_put(batches[number % len(batches)]))
         return loss
 
-    return shared.train(job.shape, job.steps, update, lambda loss: (float(loss), None)[1])
+    return shared.train(job.shape, job.steps, update, float)
 
 
 def features(inputs: np.ndarray, targets: np.ndarray) -> dict[str, np.ndarray]:

@@ -13,8 +13,6 @@ import numpy as np
 import training_shapes
 
 STARTED = time.perf_counter()
-DROPOUT = 0.1
-RATE = 1e-3
 WARM_UP_STEPS = 3
 ANSWER = 64  # ids of a decoded answer; none ends earlier
 WIDTH, LENGTH_PENALTY = 4, 0.6
@@ -25,7 +23,6 @@ class Job:
     """What a program measures, from its command line."""
 
     shape: training_shapes.Shape
-    rows: int
     work: str
     steps: int
     options: tuple[str, ...]
@@ -44,7 +41,7 @@ def job() -> Job:
     name, rows, work, steps, *options = sys.argv[1:]
     d_model, d_ff, heads, layers, ids, inputs, targets = SHAPES[name]
     shape = training_shapes.Shape(d_model, d_ff, heads, layers, ids, int(rows), inputs, targets)
-    return Job(shape, int(rows), work, int(steps), tuple(options))
+    return Job(shape, work, int(steps), tuple(options))
 
 
 def batches(shape: training_shapes.Shape) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -71,7 +68,7 @@ def train(
     shape: training_shapes.Shape,
     steps: int,
     step: Callable[[int], Any],
-    wait: Callable[[Any], None],
+    wait: Callable[[Any], object],
 ) -> dict[str, float]:
     """Measure the mean of some steps.
 

@@ -28,14 +28,14 @@ class Case:
         batch: returns features and targets of a step.
         training: section of the stage.
         rule: the stage.
-        answers: kinds of answers by task, for a network of labels.
+        answers: tasks of a network of labels, see `answer_columns`.
     """
 
     model: Any = tiny.SHAPE
     batch: Callable[[int], Any] = tiny.batch
     training: dict[str, Any] = field(default_factory=dict)
     rule: str = "pretrain"
-    answers: dict[str, Any] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
 
 
 def joined_batch(step: int) -> Any:
@@ -50,7 +50,7 @@ def joined_batch(step: int) -> Any:
 
 
 def answer_columns() -> Any:
-    """Return columns of three kinds of answers."""
+    """Return the columns of labels, numbers and spans."""
     from t5repro.model.labels import LabelColumns, TaskAnswer
 
     return LabelColumns(
@@ -123,14 +123,14 @@ def cases() -> dict[str, Case]:
             batch=label_batch,
             rule="finetune",
             training=tokens,
-            answers={"names": ("cola", "mnli", "stsb", "squad")},
+            answers=("cola", "mnli", "stsb", "squad"),
         ),
         "answers of a decoder with its language model": Case(
             model=gpt,
             batch=gpt_batch,
             rule="finetune",
             training={**tokens, "answers": "labels", "lm_weight": 0.5},
-            answers={"names": ("cola", "mnli")},
+            answers=("cola", "mnli"),
         ),
     }
 
@@ -159,7 +159,7 @@ def compiled(case: Case) -> Any:
     columns = NO_COLUMNS
     if case.answers:
         every = answer_columns().answers
-        columns = LabelColumns({name: every[name] for name in case.answers["names"]})
+        columns = LabelColumns({name: every[name] for name in case.answers})
     return compiled_model(
         finetuning_of(settings.model, section) if tuned else pretraining_of(settings.model),
         settings,

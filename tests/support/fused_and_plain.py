@@ -34,7 +34,7 @@ def main(path: str) -> None:
         features, targets = tiny.batch(0)
         weights, others, _ = step.state()
         with jax.default_matmul_precision("highest"):
-            loss, _, gradients = jax.jit(step._sums)(weights, others, features, targets, {})
+            loss, _, gradients = jax.jit(step._sums)(weights, {}, others, features, targets)
         arrays[f"{name} loss"] = loss
         for variable, gradient in zip(network.trainable_variables, gradients, strict=True):
             arrays[f"{name} {variable.path}"] = gradient

@@ -62,8 +62,8 @@ class FusedAttention(Attention):
         layer: see `Attention`.
 
     Raises:
-        SettingsError: the network has what the kernel has not: rotary positions, or dropout of
-            single attention weights.
+        SettingsError: Keras's backend is not JAX, or the network has what the kernel has not:
+            rotary positions, or dropout of single attention weights.
     """
 
     def __init__(self, model: ModelSettings, **layer: Any) -> None:
@@ -74,6 +74,9 @@ class FusedAttention(Attention):
                 f"model.positions {model.positions!r} and model.dropout_noise "
                 f"{model.dropout_noise!r}: use plain attention"
             )
+        backend = keras.backend.backend()
+        if backend != "jax":
+            raise SettingsError(f"fused attention needs Keras's backend jax; it is {backend!r}")
 
     def call(
         self,
@@ -122,14 +125,3 @@ class FusedAttention(Attention):
         )
         noise_BH1M = self.dropout(ones_BH1M, training=True)
         return v_BMHK * ops.transpose(noise_BH1M, (0, 3, 1, 2))
-
-
-def check_backend() -> None:
-    """Refuse a backend of Keras without the kernel.
-
-    Raises:
-        SettingsError: it is not JAX.
-    """
-    backend = keras.backend.backend()
-    if backend != "jax":
-        raise SettingsError(f"fused attention needs Keras's backend jax; it is {backend!r}")

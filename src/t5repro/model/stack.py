@@ -8,6 +8,7 @@ residual stream, H heads.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from t5repro.config.sections.model import ModelSettings
@@ -20,7 +21,7 @@ from t5repro.model.attention import (
     segment_mask,
 )
 from t5repro.model.block import Block, relative_bias_layer
-from t5repro.model.fused_attention import RowBias, check_backend, row_bias
+from t5repro.model.fused_attention import RowBias, row_bias
 from t5repro.model.layers import RMSNorm, SeededLayer, Tensor, dropout_layer, norm_layer
 from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
 from t5repro.model.rotary import Rotation, rotation
@@ -60,8 +61,6 @@ class Stack(SeededLayer):
         **layer: Any,
     ) -> None:
         super().__init__(**layer)
-        if fused_attention:
-            check_backend()
         self.fused_attention = fused_attention
         self.settings = model
         self.is_decoder = is_decoder
@@ -143,20 +142,19 @@ class Stack(SeededLayer):
         self, segments_BL: Tensor, encoded_segments_BM: Tensor | None, prefix_BL: Tensor | None
     ) -> tuple[list[Tensor] | list[RowBias], Tensor | RowBias | None]:
         """Return the biases of self-attention, see `position_biases`, and of cross-attention."""
+        own: list[Tensor] | list[RowBias]
         # Cross-attention has no position bias: inputs and targets have no common positions.
         if self.fused_attention:
             length = segments_BL.shape[1]
             order = causal_mask(length) if self.is_decoder else 0.0
-            rows = self.position_biases(
+            own = self.position_biases(
                 lambda table: row_bias(table(length=length) + order, segments_BL, segments_BL)
             )
-            if encoded_segments_BM is None:
-                return rows, None
-            return rows, row_bias(None, segments_BL, encoded_segments_BM)
-        if encoded_segments_BM is None:
-            return self.self_biases(segments_BL, prefix_BL), None
-        cross_BHLM = segment_mask(segments_BL, encoded_segments_BM)
-        return self.self_biases(segments_BL, prefix_BL), cross_BHLM
+            between: Callable[[Tensor, Tensor], Any] = partial(row_bias, None)
+        else:
+            own, between = self.self_biases(segments_BL, prefix_BL), segment_mask
+        no_encoder = encoded_segments_BM is None
+        return own, None if no_encoder else between(segments_BL, encoded_segments_BM)
 
     def self_biases(self, segments_BL: Tensor, prefix_BL: Tensor | None = None) -> list[Tensor]:
         """Return the sums of position bias and masks of self-attention, see `position_biases`.

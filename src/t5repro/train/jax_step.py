@@ -7,7 +7,8 @@ may read several heads.
 Shape suffixes: B rows of the batch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +19,7 @@ from t5repro.systems.loss import Features, Loss, Normaliser
 from t5repro.train.optimizer import Optimizer
 
 Arrays = list[jax.Array]
+Sums = tuple[jax.Array, Arrays, Arrays]  # loss, other variables, gradients; see `JaxStep._sums`
 
 
 class State(NamedTuple):
@@ -87,8 +89,8 @@ class JaxStep:
             features: of the rows of a batch.
             targets: of the same rows.
         """
-        after, loss = self._compiled(state, features, targets)
-        return State(*after), loss
+        after: tuple[State, jax.Array] = self._compiled(state, features, targets)
+        return after
 
     def _all(self) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
         network = self.network
@@ -104,12 +106,12 @@ class JaxStep:
         weights, others, slots = state
         divisor = self.loss.divisor(targets, self.normaliser)
         term_weights = self.loss.term_weights(self.network, features, targets, divisor)
+        sums = partial(self._sums, weights, term_weights)
         if self.micro_batches == 1:
-            summed, others, gradients = self._sums(weights, others, features, targets, term_weights)
+            summed, others, gradients = sums(others, features, targets)
         else:
-            summed, others, gradients = self._sums_of_parts(
-                weights, others, features, targets, term_weights
-            )
+            zeros = [jnp.zeros_like(weight) for weight in weights]
+            summed, others, gradients = self._over_parts(sums, zeros, others, features, targets)
         weights, slots = self.optimizer.stateless_apply(
             slots, [gradient / divisor for gradient in gradients], weights
         )
@@ -118,11 +120,11 @@ class JaxStep:
     def _sums(
         self,
         weights: Arrays,
+        term_weights: Mapping[str, jax.Array],
         others: Arrays,
         features: Features,
         targets: jax.Array,
-        term_weights: Mapping[str, jax.Array],
-    ) -> tuple[jax.Array, Arrays, Arrays]:
+    ) -> Sums:
         """Return the summed loss of some rows, the other variables after it, and its gradients."""
 
         def summed_loss(weights: Arrays) -> tuple[jax.Array, Arrays]:
@@ -135,31 +137,25 @@ class JaxStep:
         (summed, others), gradients = jax.value_and_grad(summed_loss, has_aux=True)(weights)
         return summed, others, gradients
 
-    def _sums_of_parts(
+    def _over_parts(
         self,
-        weights: Arrays,
+        sums: Callable[..., Sums],
+        zeros: Arrays,
         others: Arrays,
         features: Features,
         targets: jax.Array,
-        term_weights: Mapping[str, jax.Array],
-    ) -> tuple[jax.Array, Arrays, Arrays]:
-        """Return the result of `_sums` with the activations of one part in memory at a time."""
+    ) -> Sums:
+        """Return the result of `sums` with the activations of one part in memory at a time."""
 
         def parts_of(array_B: jax.Array) -> jax.Array:
             return jnp.reshape(array_B, (self.micro_batches, -1, *array_B.shape[1:]))
 
-        def add(
-            sums: tuple[jax.Array, Arrays, Arrays], part: tuple[Features, jax.Array]
-        ) -> tuple[tuple[jax.Array, Arrays, Arrays], None]:
-            summed, others, gradients = sums
-            part_sum, others, part_gradients = self._sums(weights, others, *part, term_weights)
-            return (
-                summed + part_sum,
-                others,
-                [total + more for total, more in zip(gradients, part_gradients, strict=True)],
-            ), None
+        def add(total: Sums, part: tuple[Features, jax.Array]) -> tuple[Sums, None]:
+            summed, others, gradients = total
+            part_sum, others, part_gradients = sums(others, *part)
+            added = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
+            return (summed + part_sum, others, added), None
 
-        zeros = [jnp.zeros_like(weight) for weight in weights]
         parts = jax.tree.map(parts_of, (features, targets))
-        sums, _ = jax.lax.scan(add, (jnp.float32(0), others, zeros), parts)
-        return sums
+        total, _ = jax.lax.scan(add, (jnp.float32(0), others, zeros), parts)
+        return total

@@ -89,20 +89,20 @@ class Optimizer(keras.optimizers.Optimizer):
         Keras clips before it adds them up: then the update would depend on the number of devices.
         """
         reduced = super()._all_reduce_sum_gradients(grads_and_vars)
+        if not self.max_grad_norm:
+            return reduced
         gradients, variables = zip(*reduced, strict=True)
-        return list(zip(self._clipped(gradients), variables, strict=True))
+        return list(zip(clip_by_global_norm(gradients, self.max_grad_norm), variables, strict=True))
 
     def _clip_gradients(self, gradients: Sequence[Any]) -> Sequence[Any]:
-        """Clip gradients under JAX, where they are those of the whole batch already.
+        """Clip gradients under JAX, where they are the whole batch's already.
 
         Keras calls `_all_reduce_sum_gradients` under TensorFlow only, and this one before it.
         """
         gradients = super()._clip_gradients(gradients)
-        return gradients if keras.backend.backend() == "tensorflow" else self._clipped(gradients)
-
-    def _clipped(self, gradients: Sequence[Any]) -> Sequence[Any]:
-        limit = self.max_grad_norm
-        return clip_by_global_norm(gradients, limit) if limit else gradients
+        if not self.max_grad_norm or keras.backend.backend() == "tensorflow":
+            return gradients
+        return clip_by_global_norm(gradients, self.max_grad_norm)
 
 
 def clip_by_global_norm(gradients: Sequence[Any], max_norm: float) -> list[Tensor]:
