@@ -1,18 +1,44 @@
 """Segments to one batch of fixed shape.
 
-A batch is ``(features, targets)``. A row contains segments one after another, numbered from 1 in
-``*_segments``; 0 marks padding. The decoder reads the targets shifted right by one, with the start
-id at the beginning of each segment.
+A batch is ``(features, targets)``, arrays of NumPy, so that every engine trains on the same bits. A
+row contains segments one after another, numbered from 1 in ``*_segments``; 0 marks padding. The
+decoder reads the targets shifted right by one, with the start id at the beginning of each segment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import tensorflow as tf
+import numpy as np
+import numpy.typing as npt
 
 from t5repro.vocab.special_ids import PAD_ID
 
-Features = dict[str, tf.Tensor]
+Array = npt.NDArray[Any]
+Int32 = npt.NDArray[np.int32]
+Features = dict[str, Array]
+Batch = tuple[Features, Array]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of some steps, each made when it is read; they can be read again.
+
+    Attributes:
+        make: returns the batch of a step.
+        first_step: step of the first batch.
+        steps: number of batches.
+    """
+
+    make: Callable[[int], Batch]
+    first_step: int
+    steps: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __iter__(self) -> Iterator[Batch]:
+        return map(self.make, range(self.first_step, self.first_step + self.steps))
 
 
 class FlatSegments(NamedTuple):
@@ -23,42 +49,44 @@ class FlatSegments(NamedTuple):
         lengths: int32 ``(segments,)``.
     """
 
-    ids: tf.Tensor
-    lengths: tf.Tensor
+    ids: Int32
+    lengths: Array
 
 
-def map_in_order(dataset: tf.data.Dataset, function: Callable[..., Any]) -> tf.data.Dataset:
-    """Map a function over the elements of a dataset, in their order.
-
-    Without AutoGraph, which rewrites the source of every function it meets: that takes longer than
-    the rest of the start of a small training, and no loop or branch here depends on a tensor.
-    """
-    plain = tf.autograph.experimental.do_not_convert(function)
-    return dataset.map(plain, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+def counted(lengths: Array) -> Array:
+    """Return 0, 1, ... ``length - 1`` for each length, one after another, int64."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) - np.repeat(ends - lengths, lengths)
 
 
-def gather_pieces(ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
+def inside(lengths: Array, width: int) -> npt.NDArray[np.bool_]:
+    """Return the mask ``(rows, width)`` of the first `lengths` positions of each row."""
+    return np.arange(width) < np.asarray(lengths)[:, np.newaxis]
+
+
+def gather_pieces(ids: Array, starts: Array, lengths: Array) -> Int32:
     """Return the pieces of `ids` that begin at `starts`, one after another, as int32."""
-    starts = tf.cast(starts, tf.int64)
-    indices = tf.ragged.range(starts, starts + tf.cast(lengths, tf.int64)).flat_values
+    indices = np.repeat(starts, lengths) + counted(lengths)
     # Cast after the gather: the file of ids may be uint16, and only the batch is converted.
-    return tf.cast(tf.gather(ids, indices), tf.int32)
+    return ids[indices].astype(np.int32, copy=False)
 
 
-def pad_segments(flat: FlatSegments, width: int) -> tf.Tensor:
+def pad_segments(flat: FlatSegments, width: int) -> Int32:
     """Return segments as int32 ``(segments, width)``, padded on the right."""
-    ragged = tf.RaggedTensor.from_row_lengths(flat.ids, flat.lengths, validate=False)
-    return ragged.to_tensor(shape=[None, width])
+    padded = np.full((len(flat.lengths), width), PAD_ID, np.int32)
+    padded[inside(flat.lengths, width)] = flat.ids
+    return padded
 
 
 def encoder_decoder_batch(
     inputs: FlatSegments,
     targets: FlatSegments,
-    segments_per_row: tf.Tensor,
+    segments_per_row: Array,
     *,
     inputs_length: int,
     targets_length: int,
-) -> tuple[Features, tf.Tensor]:
+) -> Batch:
     """Place segments in rows of inputs and rows of targets.
 
     Args:
@@ -76,27 +104,25 @@ def encoder_decoder_batch(
     Source: released code of mesh, ``pack_dataset`` and ``shift_targets``.
     """
     number = _segment_numbers(segments_per_row)
-
-    def rows(values: tf.Tensor, flat: FlatSegments, width: int) -> tf.Tensor:
-        return _rows(values, flat.lengths, segments_per_row, width)
-
+    rows_of_inputs = _Rows(inputs.lengths, segments_per_row, inputs_length)
+    rows_of_targets = _Rows(targets.lengths, segments_per_row, targets_length)
     features = {
-        "encoder_ids": rows(inputs.ids, inputs, inputs_length),
-        "encoder_segments": rows(tf.repeat(number, inputs.lengths), inputs, inputs_length),
-        "decoder_ids": rows(_shift_right(targets), targets, targets_length),
-        "decoder_segments": rows(tf.repeat(number, targets.lengths), targets, targets_length),
+        "encoder_ids": rows_of_inputs.fill(inputs.ids),
+        "encoder_segments": rows_of_inputs.fill(np.repeat(number, inputs.lengths)),
+        "decoder_ids": rows_of_targets.fill(_shift_right(targets)),
+        "decoder_segments": rows_of_targets.fill(np.repeat(number, targets.lengths)),
     }
-    return features, rows(targets.ids, targets, targets_length)
+    return features, rows_of_targets.fill(targets.ids)
 
 
 def joined_batch(
     inputs: FlatSegments,
     targets: FlatSegments,
-    segments_per_row: tf.Tensor,
+    segments_per_row: Array,
     *,
     inputs_length: int,
     targets_length: int,
-) -> tuple[Features, tf.Tensor]:
+) -> Batch:
     """Place segments in rows for a decoder-only network: inputs, followed by targets.
 
     Args:
@@ -114,51 +140,58 @@ def joined_batch(
     Source: released code, ``delimited_lm`` with loss only on the targets; seqio,
     ``PrefixLMFeatureConverter``: the prefix is the inputs and one position more.
     """
-    sides = [
-        tf.RaggedTensor.from_row_lengths(side.ids, side.lengths, validate=False)
-        for side in (inputs, targets)
-    ]
     # Targets directly follow their inputs: both are one segment, with the same number.
-    text = FlatSegments(tf.concat(sides, axis=1).flat_values, inputs.lengths + targets.lengths)
-    position = _positions(text)
-    inputs_lengths = tf.repeat(inputs.lengths, text.lengths)  # of the segment of each token
-    width = inputs_length + targets_length
-
-    def rows(values: tf.Tensor) -> tf.Tensor:
-        return _rows(values, text.lengths, segments_per_row, width)
-
+    lengths = np.asarray(inputs.lengths) + np.asarray(targets.lengths)
+    position = counted(lengths)
+    inputs_lengths = np.repeat(inputs.lengths, lengths)  # of the segment of each token
+    is_input = position < inputs_lengths
+    ids = np.empty(len(position), np.int32)
+    ids[is_input], ids[~is_input] = inputs.ids, targets.ids
+    rows = _Rows(lengths, segments_per_row, inputs_length + targets_length)
     features = {
-        "decoder_ids": rows(_shift_right(text)),
-        "decoder_segments": rows(tf.repeat(_segment_numbers(segments_per_row), text.lengths)),
+        "decoder_ids": rows.fill(_shift_right(FlatSegments(ids, lengths))),
+        "decoder_segments": rows.fill(np.repeat(_segment_numbers(segments_per_row), lengths)),
         # Shifted ids: the last id of the inputs is read one position later, hence <=.
-        "decoder_prefix": rows(tf.cast(position <= inputs_lengths, tf.int32)),
+        "decoder_prefix": rows.fill(position <= inputs_lengths),
     }
-    return features, rows(tf.where(position < inputs_lengths, PAD_ID, text.ids))
+    return features, rows.fill(np.where(is_input, PAD_ID, ids))
 
 
-def _segment_numbers(segments_per_row: tf.Tensor) -> tf.Tensor:
+def _segment_numbers(segments_per_row: Array) -> Array:
     """Return the number of each segment within its row, from 1."""
-    return tf.ragged.range(segments_per_row).flat_values + 1
+    return counted(segments_per_row) + 1
 
 
-def _positions(flat: FlatSegments) -> tf.Tensor:
-    """Return the position of each token within its segment, from 0."""
-    return tf.ragged.range(flat.lengths).flat_values
-
-
-def _shift_right(flat: FlatSegments) -> tf.Tensor:
+def _shift_right(flat: FlatSegments) -> Int32:
     """Return the ids that the decoder reads: each segment's, one later, after the start id."""
     # One shift over all segments moves the last id of each into the next one; it is overwritten.
-    return tf.where(_positions(flat) == 0, PAD_ID, tf.pad(flat.ids[:-1], [[1, 0]]))
+    shifted = np.empty_like(flat.ids)
+    shifted[1:] = flat.ids[:-1]
+    ends = np.cumsum(flat.lengths)
+    shifted[(ends - flat.lengths)[np.asarray(flat.lengths) > 0]] = PAD_ID
+    return shifted
 
 
-def _rows(
-    values: tf.Tensor, lengths: tf.Tensor, segments_per_row: tf.Tensor, width: int
-) -> tf.Tensor:
-    """Return the values of segments, one after another in their rows, int32 ``(rows, width)``."""
-    segment_values = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
-    row_values = tf.RaggedTensor.from_row_lengths(segment_values, segments_per_row, validate=False)
-    # XLA and TPUs need the static shape, which a ragged tensor does not carry.
-    count = segments_per_row.shape[0]
-    padded = row_values.merge_dims(1, 2).to_tensor(shape=[count, width])
-    return tf.ensure_shape(padded, [count, width])
+class _Rows:
+    """The places of the tokens of segments in rows of a batch; what exceeds a row is cut off.
+
+    Args:
+        lengths: tokens of each segment.
+        segments_per_row: number of segments in each row.
+        width: tokens of a row.
+    """
+
+    def __init__(self, lengths: Array, segments_per_row: Array, width: int) -> None:
+        ends = np.cumsum(np.append(0, lengths))  # of the segments, after the start of the first
+        splits = np.cumsum(np.append(0, segments_per_row))
+        tokens_per_row = np.diff(ends[splits])
+        self._shape = (len(segments_per_row), width)
+        self._filled = inside(tokens_per_row, width)
+        fits = bool((tokens_per_row <= width).all())
+        self._kept: Any = slice(None) if fits else counted(tokens_per_row) < width
+
+    def fill(self, values: Array) -> Int32:
+        """Return the values of the tokens in their rows, int32 ``(rows, width)``."""
+        rows = np.full(self._shape, PAD_ID, np.int32)
+        rows[self._filled] = values[self._kept]
+        return rows
