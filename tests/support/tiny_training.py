@@ -21,7 +21,7 @@ from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import Devices, prepare, set_environment
+from t5repro.engines.devices import Devices, prepare, set_environment
 
 SHAPE = ModelSettings(
     d_model=32, d_ff=64, d_kv=8, num_heads=4, num_encoder_layers=1, num_decoder_layers=1
