@@ -2,8 +2,7 @@
 
 The rows are whole sentences of `sentence_layout`, read by `sentence_rows`. The positions to predict
 are drawn by `objectives.masked_positions`, and their ids replaced by `objectives.masked_pieces`. As
-in `pretraining`, the batch of step n depends only on the data, the settings, the seed and n, and
-there are TensorFlow operations only between the files and the batches.
+in `pretraining`, the batch of step n depends only on the data, the settings, the seed and n.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
+import numpy.typing as npt
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
-from t5repro.inputs.batches import Features, map_in_order
+from t5repro.inputs.batches import Batches, Features, Int32, inside
 from t5repro.inputs.masked_steps import steps_of_masked_documents
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
@@ -43,7 +42,7 @@ from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
 
-Maker = Callable[[tf.Tensor], tuple[Features, tf.Tensor, dict[str, tf.Tensor]]]
+Maker = Callable[[int], tuple[Features, Int32, dict[str, int]]]
 
 STATISTICS = (
     "input_tokens",
@@ -76,7 +75,7 @@ class MaskedInputs:
     layout: PairRows | RunRows
     vocab: VocabSettings
     corpus: SentenceIds
-    is_word_start: tf.Tensor
+    is_word_start: npt.NDArray[np.bool_]
     token_types: int
 
     @property
@@ -84,7 +83,7 @@ class MaskedInputs:
         """Rows until every chunk of sentences was taken once."""
         return self.layout.rows
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
         A batch of B rows of length L with at most M masked positions consists of features and
@@ -97,8 +96,7 @@ class MaskedInputs:
         0, ``(B, M)``.
         """
         make = self._batch_maker()
-        dataset = tf.data.Dataset.range(first_step, first_step + steps)
-        return map_in_order(dataset, lambda step: make(step)[:2]).prefetch(tf.data.AUTOTUNE)
+        return Batches(lambda step: make(step)[:2], first_step, steps)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
         """Count tokens and pairs in `PROBED_STEPS` steps, spread evenly over the first `steps`.
@@ -110,11 +108,11 @@ class MaskedInputs:
         if not steps:
             return {"probed_steps": 0}
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
-        make = tf.function(self._batch_maker(), autograph=False)
+        make = self._batch_maker()
         totals = dict.fromkeys(STATISTICS, 0)
         for step in probed:
-            for name, value in make(tf.constant(step))[2].items():
-                totals[name] += int(value)
+            for name, value in make(int(step))[2].items():
+                totals[name] += value
         rows = self.settings.batch_size * len(probed)
         return {
             "probed_steps": len(probed),
@@ -129,13 +127,12 @@ class MaskedInputs:
 
     def pieces(self, step: int) -> Pieces:
         """Return the pieces of the file of ids in the batch of a step; each is a segment."""
-        rows = self.reader()(tf.constant(step, tf.int64))
-        lengths = rows.piece_lengths.numpy()
-        filled = lengths > 0
+        rows = self.reader()(step)
+        filled = rows.piece_lengths > 0
         return Pieces(
-            rows.starts.numpy()[filled],
-            lengths[filled],
-            rows.piece_rows.numpy()[filled],
+            rows.starts[filled],
+            rows.piece_lengths[filled],
+            rows.piece_rows[filled],
             np.flatnonzero(filled),
         )
 
@@ -157,7 +154,7 @@ class MaskedInputs:
         settings, masked_lm = self.settings, self.settings.masked_lm
         read, unit = self.reader(), UNITS[masked_lm.unit]
 
-        def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
+        def make(step: int) -> tuple[Features, Int32, dict[str, int]]:
             # 1. Rows of ids. 2. The positions to predict. 3. Their replacement; the targets are the
             #    original ids. All draws are functions of row and epoch, not of the batch.
             rows = read(step)
@@ -176,9 +173,9 @@ class MaskedInputs:
             width = settings.inputs_length
             features = {
                 "encoder_ids": masked.ids,
-                "encoder_segments": tf.sequence_mask(rows.lengths, width, tf.int32),
+                "encoder_segments": inside(rows.lengths, width).astype(np.int32),
                 # With one token type every token has type 0.
-                "encoder_types": rows.types if self.token_types > 1 else tf.zeros_like(rows.types),
+                "encoder_types": rows.types if self.token_types > 1 else np.zeros_like(rows.types),
                 "target_positions": masked.positions,
             }
             if masked_lm.pair_task != "none":
@@ -193,19 +190,19 @@ class MaskedInputs:
         return make
 
     def _statistics(
-        self, rows: TokenRows, mask: tf.Tensor, masked_ids: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
+        self, rows: TokenRows, mask: npt.NDArray[np.bool_], masked_ids: Int32
+    ) -> dict[str, int]:
         is_mask_piece = mask & (masked_ids == self.corpus.special("[MASK]"))
         values = (
-            tf.reduce_sum(rows.lengths),
-            tf.math.count_nonzero(mask),
-            tf.math.count_nonzero(is_mask_piece),
+            rows.lengths,
+            mask,
+            is_mask_piece,
             # A random piece that equals the original one counts as unchanged.
-            tf.math.count_nonzero(mask & ~is_mask_piece & (masked_ids != rows.ids)),
-            tf.math.count_nonzero(rows.is_random_next),
-            tf.reduce_sum(rows.pair_label),
+            mask & ~is_mask_piece & (masked_ids != rows.ids),
+            rows.is_random_next,
+            rows.pair_label,
         )
-        return dict(zip(STATISTICS, values, strict=True))
+        return {name: int(value.sum()) for name, value in zip(STATISTICS, values, strict=True)}
 
 
 def load_masked_inputs(
@@ -239,8 +236,7 @@ def load_masked_inputs(
     bounds = read_offsets(offsets)
     total = int(bounds[-1])
     mapped_ids = open_ids(ids, vocab.total_ids, total)
-    starts = read_sentences(sentences, bounds)
-    table = SentenceTable(starts, total)
+    table = SentenceTable(read_sentences(sentences, bounds), total)
     documents = used_documents(settings, table, bounds, seed=seed)
     layout: PairRows | RunRows
     if settings.masked_lm.rows == "segment_pair":
@@ -259,15 +255,7 @@ def load_masked_inputs(
         offsets=bounds,
         layout=layout,
         vocab=vocab,
-        corpus=SentenceIds(mapped_ids, _map_starts(sentences, len(starts)), total, vocab.total_ids),
-        is_word_start=tf.constant(read_word_starts(word_starts, vocab.total_ids)),
+        corpus=SentenceIds(mapped_ids, table, vocab.total_ids),
+        is_word_start=read_word_starts(word_starts, vocab.total_ids),
         token_types=token_types,
     )
-
-
-def _map_starts(path: Path, count: int) -> tf.Tensor:
-    """Map the sentences into a tensor without copying them; there is at least one."""
-    with tf.device("CPU:0"):
-        return tf.raw_ops.ImmutableConst(
-            dtype=tf.int64, shape=[count], memory_region_name=str(path.resolve())
-        )

@@ -7,9 +7,7 @@ rows of all steps are read, without their masks, at some hundreds of batches a s
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
-from t5repro.inputs.batches import map_in_order
 from t5repro.inputs.document_steps import check_documents
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.sentence_rows import SentenceReader
@@ -31,14 +29,11 @@ def steps_of_masked_documents(
     """
     check_documents(offsets, documents)
 
-    def pieces(step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        rows = read(step)
-        return rows.starts, rows.piece_lengths
-
     answer: dict[int, list[int]] = {document: [] for document in documents}
-    batches = map_in_order(tf.data.Dataset.range(steps), pieces)
-    for step, (starts, lengths) in enumerate(batches.as_numpy_iterator()):
-        positions = np.searchsorted(offsets, starts[lengths > 0], side="right") - 1
+    for step in range(steps):
+        rows = read(step)
+        starts = rows.starts[rows.piece_lengths > 0]
+        positions = np.searchsorted(offsets, starts, side="right") - 1
         for document in np.intersect1d(positions, list(answer)).tolist():
             answer[document].append(step)
     return answer

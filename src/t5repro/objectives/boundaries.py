@@ -6,10 +6,14 @@ edge of the row or of one of its segments.
 
 from typing import NamedTuple
 
-import tensorflow as tf
+import numpy as np
+import numpy.typing as npt
 
 LONGEST = 15  # pieces of a span that are predicted from its borders
 NO_TARGET = -1
+
+Int32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 
 
 class Boundaries(NamedTuple):
@@ -22,13 +26,11 @@ class Boundaries(NamedTuple):
             ``(rows, most)``.
     """
 
-    borders: tf.Tensor
-    index: tf.Tensor
+    borders: Int32
+    index: Int32
 
 
-def boundaries(
-    mask: tf.Tensor, positions: tf.Tensor, targets: tf.Tensor, is_text: tf.Tensor
-) -> Boundaries:
+def boundaries(mask: Mask, positions: Int32, targets: Int32, is_text: Mask) -> Boundaries:
     """Return the borders of the span of each masked piece; spans that touch are one.
 
     Args:
@@ -39,24 +41,23 @@ def boundaries(
             ``(rows, length)``.
     """
     width = mask.shape[1]
-    position = tf.range(width)[tf.newaxis]
-    previous = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
-    following = tf.pad(mask[:, 1:], [[0, 0], [0, 1]])
-    start_positions = tf.where(mask & ~previous, position, 0)
-    last_positions = tf.where(mask & ~following, position, width)
+    position = np.arange(width, dtype=np.int32)
+    starts = np.where(mask & np.diff(mask, axis=1, prepend=False), position, 0)
+    lasts = np.where(mask & np.diff(mask, axis=1, append=False), position, width)
     # Running maximum and minimum: the nearest start up to each position, and the nearest last
     # position from it on. At a masked position they are the edges of its own span.
-    nearest_start = tf.scan(tf.maximum, tf.transpose(start_positions))
-    nearest_last = tf.scan(tf.minimum, tf.transpose(last_positions), reverse=True)
-    first = tf.gather(tf.transpose(nearest_start), positions, batch_dims=1)
-    last = tf.gather(tf.transpose(nearest_last), positions, batch_dims=1)
+    nearest_start = np.maximum.accumulate(starts, axis=1)
+    nearest_last = np.minimum.accumulate(lasts[:, ::-1], axis=1)[:, ::-1]
+    first = np.take_along_axis(nearest_start, positions, axis=1)
+    last = np.take_along_axis(nearest_last, positions, axis=1)
     index = positions - first
-    # SpanBERT predicts from the positions just outside the span.
-    borders = tf.stack([first - 1, last + 1], axis=-1)
-    # [CLS] and [SEP] cannot be borders: the row, or the segment, ends there.
-    inside = tf.clip_by_value(borders, 0, width - 1)
-    has_borders = tf.reduce_all(tf.gather(is_text, inside, batch_dims=1), axis=-1)
+    # SpanBERT predicts from the positions just outside the span. [CLS] and [SEP] cannot be
+    # borders: the row, or the segment, ends there.
+    has_borders = np.ones_like(positions, bool)
+    for border in (first - 1, last + 1):
+        has_borders &= np.take_along_axis(is_text, np.clip(border, 0, width - 1), axis=1)
     is_target = (targets > 0) & has_borders & (index < LONGEST)
+    borders = np.stack([first - 1, last + 1], axis=-1)
     return Boundaries(
-        tf.where(is_target[..., tf.newaxis], borders, 0), tf.where(is_target, index, NO_TARGET)
+        np.where(is_target[..., np.newaxis], borders, 0), np.where(is_target, index, NO_TARGET)
     )

@@ -1,9 +1,8 @@
 """Rows of a masked language model before and after masking, as lists of ids that can be shown."""
 
-import contextlib
 from collections.abc import Sequence
 
-import tensorflow as tf
+import numpy as np
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
@@ -23,7 +22,7 @@ def mask_segments(
     vocab: VocabSettings,
     seed: int,
 ) -> list[CorruptedSegment]:
-    """Mask segments, each a row of its own, with the operations of pre-training, on the CPU.
+    """Mask segments, each a row of its own, as in pre-training.
 
     Args:
         settings: of pre-training.
@@ -32,15 +31,13 @@ def mask_segments(
         vocab: sizes of the vocabulary.
         seed: of the masks.
     """
-    with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
-        tf.config.set_visible_devices([], "GPU")  # others may need its memory
     cls_id, sep_id = (special_id(piece, vocab.total_ids) for piece in ("[CLS]", "[SEP]"))
     rows = [[cls_id, *ids, sep_id] for ids in segments]
     width = settings.inputs_length
-    ids = tf.constant([[*row, *[PAD_ID] * (width - len(row))] for row in rows], tf.int32)
-    lengths = tf.constant([len(row) for row in rows], tf.int32)
-    draws = RowDraws(seed, tf.range(len(rows), dtype=tf.int64), tf.zeros(len(rows), tf.int64))
-    tokens = row_tokens(settings, ids, lengths, draws, word_starts=tf.constant(word_starts))
+    ids = np.array([[*row, *[PAD_ID] * (width - len(row))] for row in rows], np.int32)
+    lengths = np.array([len(row) for row in rows], np.int32)
+    draws = RowDraws(seed, np.arange(len(rows)), np.zeros(len(rows), np.int64))
+    tokens = row_tokens(settings, ids, lengths, draws, word_starts=np.array(word_starts))
     max_masked = settings.targets_length
     mask = UNITS[settings.masked_lm.unit].mask(tokens, budgets(settings, tokens))
     masked = replace_masked(
@@ -49,6 +46,6 @@ def mask_segments(
     return [
         CorruptedSegment(row, inputs[: len(row)], [target for target in targets if target])
         for row, inputs, targets in zip(
-            rows, masked.ids.numpy().tolist(), masked.targets.numpy().tolist(), strict=True
+            rows, masked.ids.tolist(), masked.targets.tolist(), strict=True
         )
     ]

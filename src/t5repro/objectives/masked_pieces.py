@@ -6,13 +6,17 @@ a whole span.
 
 from typing import NamedTuple
 
-import tensorflow as tf
+import numpy as np
+import numpy.typing as npt
 
 from t5repro.config.sections.pretrain import MaskedLM
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.row_draws import Draw, RowDraws
 from t5repro.vocab.special_ids import FIRST_PIECE_ID, PAD_ID
 from t5repro.vocab.special_pieces import special_id
+
+Int32 = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 
 
 class MaskedRows(NamedTuple):
@@ -24,15 +28,15 @@ class MaskedRows(NamedTuple):
         targets: original ids at these positions, then 0, int32 ``(rows, max_masked)``.
     """
 
-    ids: tf.Tensor
-    positions: tf.Tensor
-    targets: tf.Tensor
+    ids: Int32
+    positions: Int32
+    targets: Int32
 
 
 def replace_masked(
     settings: MaskedLM,
-    ids: tf.Tensor,
-    mask: tf.Tensor,
+    ids: Int32,
+    mask: Mask,
     draws: RowDraws,
     *,
     vocab: VocabSettings,
@@ -50,33 +54,32 @@ def replace_masked(
         vocab: of the vocabulary.
         max_masked: width of the targets.
     """
-    width = ids.shape[1]
+    rows, width = mask.shape
+    originals = ids[mask]  # row after row, as all values below
     choice = draws.uniform(Draw.REPLACEMENT, width)
     # SpanBERT makes one choice for a span: its pieces share the draw of one column.
     if settings.unit == "span":
-        choice = tf.gather(choice, run_numbers(mask), batch_dims=1)
+        choice = np.take_along_axis(choice, run_numbers(mask), axis=1)
+    choice = choice[mask]
     pieces = vocab.vocab_size - FIRST_PIECE_ID
-    random_ids = tf.cast(draws.uniform(Draw.RANDOM_PIECES, width) * pieces, tf.int32)
+    random_ids = draws.uniform(Draw.RANDOM_PIECES, width)[mask] * pieces
     # The product can round up to `pieces`.
-    random_ids = tf.minimum(random_ids, pieces - 1) + FIRST_PIECE_ID
+    random_ids = np.minimum(random_ids.astype(np.int32), pieces - 1) + FIRST_PIECE_ID
     is_random = choice < settings.mask_share + settings.random_share
-    replacement = tf.where(is_random, random_ids, ids)
+    replacement = np.where(is_random, random_ids, originals)
     is_mask_piece = choice < settings.mask_share
-    replacement = tf.where(is_mask_piece, special_id("[MASK]", vocab.total_ids), replacement)
-    # The largest of the negated masked positions are these positions in ascending order. Others
-    # become `width`, after all positions.
-    position = tf.range(width, dtype=tf.int32)[tf.newaxis]
-    keys = tf.where(mask, -position, -width)
-    if width < max_masked:
-        keys = tf.pad(keys, [[0, 0], [0, max_masked - width]], constant_values=-width)
-    positions = -tf.math.top_k(keys, k=max_masked, sorted=True).values
-    is_filled = positions < width
-    positions = tf.where(is_filled, positions, 0)
-    targets = tf.where(is_filled, tf.gather(ids, positions, batch_dims=1), PAD_ID)
-    return MaskedRows(tf.where(mask, replacement, ids), positions, targets)
+    replacement[is_mask_piece] = special_id("[MASK]", vocab.total_ids)
+    masked_ids = ids.copy()
+    masked_ids[mask] = replacement
+    is_filled = np.arange(max_masked) < mask.sum(axis=1)[:, np.newaxis]
+    positions = np.zeros((rows, max_masked), np.int32)
+    positions[is_filled] = np.nonzero(mask)[1]
+    targets = np.full((rows, max_masked), PAD_ID, np.int32)
+    targets[is_filled] = originals
+    return MaskedRows(masked_ids, positions, targets)
 
 
-def run_numbers(mask: tf.Tensor) -> tf.Tensor:
+def run_numbers(mask: Mask) -> npt.NDArray[np.int64]:
     """Return the number of the run of each masked position, from 0, ``(rows, length)``."""
-    previous = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
-    return tf.maximum(tf.cumsum(tf.cast(mask & ~previous, tf.int32), axis=1) - 1, 0)
+    starts = mask & np.diff(mask, axis=1, prepend=False)
+    return np.maximum(np.cumsum(starts, axis=1) - 1, 0)

@@ -6,7 +6,8 @@ Special pieces count in the budget but are not masked, unless `masked_lm.mask_sp
 set.
 
 Rows are masked together, without a loop over rows: where the papers draw again and again until the
-budget is used, a random order of all candidates is drawn once and the first that fit are taken.
+budget is used, a random order of all candidates is drawn once, and in each turn every row takes the
+first that fits.
 
 Source: BERT and ALBERT, ``create_masked_lm_predictions``; fairseq, ``MaskTokensDataset``; SpanBERT,
 section 3.1.
@@ -18,10 +19,15 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
+import numpy.typing as npt
 
 from t5repro.config.sections.pretrain import PretrainSettings
-from t5repro.objectives.row_draws import Draw, RowDraws
+from t5repro.objectives.row_draws import WORDS, Draw, RowDraws
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 LONGEST_NGRAM = 3  # words
 LONGEST_SPAN = 10  # words
@@ -40,20 +46,15 @@ class RowTokens(NamedTuple):
         draws: random numbers of the rows.
     """
 
-    lengths: tf.Tensor
-    maskable: tf.Tensor
-    word_starts: tf.Tensor
-    segments: tf.Tensor
+    lengths: Int32
+    maskable: Mask
+    word_starts: Mask
+    segments: Int32
     draws: RowDraws
 
 
 def row_tokens(
-    settings: PretrainSettings,
-    ids: tf.Tensor,
-    lengths: tf.Tensor,
-    draws: RowDraws,
-    *,
-    word_starts: tf.Tensor,
+    settings: PretrainSettings, ids: Int32, lengths: Int32, draws: RowDraws, *, word_starts: Mask
 ) -> RowTokens:
     """Return words and segments of rows, and the positions that may be masked.
 
@@ -66,24 +67,23 @@ def row_tokens(
             length on are special pieces.
     """
     # Special pieces have the ids after pieces and sentinels.
-    total_ids = word_starts.shape[0]
-    is_special = ids >= total_ids
-    after_special = tf.pad(is_special[:, :-1], [[0, 0], [1, 0]])
-    maskable = tf.sequence_mask(lengths, ids.shape[1])
+    is_special = ids >= len(word_starts)
+    maskable = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
     if not settings.masked_lm.mask_special_pieces:
         maskable &= ~is_special
-    starts = tf.gather(word_starts, tf.minimum(ids, total_ids - 1))
+    # A shortened segment may begin inside a word; its first piece then counts as a word.
+    starts = word_starts[np.minimum(ids, len(word_starts) - 1)] | is_special
+    starts[:, 1:] |= is_special[:, :-1]
     return RowTokens(
         lengths=lengths,
         maskable=maskable,
-        # A shortened segment may begin inside a word; its first piece then counts as a word.
-        word_starts=starts | is_special | after_special,
-        segments=tf.cumsum(tf.cast(is_special, tf.int32), axis=1),
+        word_starts=starts,
+        segments=np.cumsum(is_special, axis=1, dtype=np.int32),
         draws=draws,
     )
 
 
-def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
+def budgets(settings: PretrainSettings, tokens: RowTokens) -> Int32:
     """Return the number of tokens to mask in each row, int32 ``(rows,)``.
 
     BERT rounds, RoBERTa rounds at random so that the mean is exact, and SpanBERT, which adds the
@@ -93,23 +93,20 @@ def budgets(settings: PretrainSettings, tokens: RowTokens) -> tf.Tensor:
         settings: of pre-training.
         tokens: the rows.
     """
-    density, max_masked = settings.noise_density, settings.targets_length
-    maskable = tf.reduce_sum(tf.cast(tokens.maskable, tf.int32), axis=1)
+    density = settings.noise_density
+    maskable = tokens.maskable.sum(axis=1)
     if UNITS[settings.masked_lm.unit].rounds_up:
         # Rounding may lift the product of a length and a density just above an integer.
-        counts = np.ceil(np.arange(settings.inputs_length + 1) * density - 1e-9)
-        budget = tf.gather(tf.constant(counts.astype(np.int32)), maskable)
+        budget = np.ceil(maskable * density - 1e-9)
     elif settings.masked_lm.mask_special_pieces:
-        draws = tokens.draws.uniform(Draw.BUDGET, 1)[:, 0]
-        budget = tf.cast(tf.cast(tokens.lengths, tf.float64) * density + draws, tf.int32)
+        budget = np.floor(tokens.lengths * density + tokens.draws.uniform(Draw.BUDGET, 1)[:, 0])
     else:
         # Halves go to the even number, as by Python's `round` in BERT's code.
-        counts = np.maximum(1, np.round(np.arange(settings.inputs_length + 1) * density))
-        budget = tf.gather(tf.constant(counts.astype(np.int32)), tokens.lengths)
-    return tf.minimum(tf.minimum(budget, max_masked), maskable)
+        budget = np.maximum(1, np.round(tokens.lengths * density))
+    return np.minimum(np.minimum(budget, settings.targets_length), maskable).astype(np.int32)
 
 
-def piece_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
+def piece_mask(tokens: RowTokens, budget: Int32) -> Mask:
     """Mask pieces without replacement, all sets of the size equally likely.
 
     Args:
@@ -118,12 +115,10 @@ def piece_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
 
     Source: BERT, ``create_masked_lm_predictions`` without whole words.
     """
-    width = tokens.maskable.shape[1]
-    order = _random_order(tokens.draws, tokens.maskable)
-    return _scatter(order, tf.sequence_mask(budget, width), width)
+    return _ranks(tokens.draws, tokens.maskable) < budget[:, np.newaxis]
 
 
-def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tensor:
+def ngram_mask(tokens: RowTokens, budget: Int32, *, longest: int) -> Mask:
     """Mask n-grams of whole words without overlap; with `longest` 1, words.
 
     Every word may begin an n-gram, in random order. One that would exceed the budget is shortened,
@@ -137,56 +132,56 @@ def ngram_mask(tokens: RowTokens, budget: tf.Tensor, *, longest: int) -> tf.Tens
     Source: BERT, ``create_masked_lm_predictions`` with whole words; ALBERT, section 4.1 and
     ``create_masked_lm_predictions``.
     """
-    width = tokens.maskable.shape[1]
+    count, width = tokens.maskable.shape
     words = _words(tokens)
     # 1. The words that may begin an n-gram: those whose first token can be masked.
-    first = tf.minimum(words.begins[:, :width], width - 1)
-    is_word = words.begins[:, :width] < tokens.lengths[:, tf.newaxis]
-    is_word &= tf.gather(tokens.maskable, first, batch_dims=1)
+    first = np.minimum(words.begins[:, :width], width - 1)
+    is_word = words.begins[:, :width] < tokens.lengths[:, np.newaxis]
+    is_word &= np.take_along_axis(tokens.maskable, first, axis=1)
+    ranks = _ranks(tokens.draws, is_word)
     # 2. How many words an n-gram can cover: words that follow in the same segment. Entries without
     #    a maskable word get the segment -1, which no word has.
-    segments = tf.where(is_word, tf.gather(tokens.segments, first, batch_dims=1), -1)
-    order = _random_order(tokens.draws, is_word)
-    reached = [_later(segments, order, step) for step in range(longest)]
-    is_same_segment = tf.stack([segment == reached[0] for segment in reached])
-    available = tf.reduce_sum(tf.cast(is_same_segment, tf.int32), 0)
-    # 3. The length that each would have if the budget were no limit.
-    sizes = tf.ones_like(order)
+    segments = np.where(is_word, np.take_along_axis(tokens.segments, first, axis=1), -1)
+    available = sum(_later(segments, step, width) == segments for step in range(longest))
+    # 3. The length that each would have if the budget were no limit; a draw belongs to a rank.
+    sizes = np.ones_like(ranks)
     if longest > 1:
         shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)
-        sizes = ngram_lengths(shares, available)
-    # 4. The tokens of the first word of each, of the first two, and so on.
-    begins = tf.gather(words.begins, order, batch_dims=1)
-    lengths = [_later(words.begins, order, step + 1) - begins for step in range(longest)]
-    usable = tf.gather(is_word, order, batch_dims=1)
-    number_of = tf.range(width)[tf.newaxis]
-
-    # 5. One candidate of every row in each turn, until the budget of all rows is used.
-    def budget_remains(number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-        return (number < width) & tf.reduce_any(counts < budget)
-
-    def add_ngram(
-        number: tf.Tensor, covered: tf.Tensor, counts: tf.Tensor
-    ) -> tuple[tf.Tensor, ...]:
-        free, word = budget - counts, order[:, number]
-        size, new_tokens = tf.zeros_like(word), tf.zeros_like(word)
-        for step, length in enumerate(lengths):  # the longest n-gram that fits
-            fits = (sizes[:, number] > step) & (length[:, number] <= free) & usable[:, number]
-            size = tf.where(fits, step + 1, size)
-            new_tokens = tf.where(fits, length[:, number], new_tokens)
-        inside = (number_of >= word[:, tf.newaxis]) & (number_of < (word + size)[:, tf.newaxis])
+        sizes = ngram_lengths(np.take_along_axis(shares, ranks, axis=1), available)
+    # 4. The tokens of the first word of each, of the first two, and so on; `width` + 1, which no
+    #    budget allows, beyond its length.
+    lengths = [
+        np.where(
+            is_word & (sizes > step),
+            _later(words.begins, step + 1, width) - words.begins[:, :width],
+            width + 1,
+        )
+        for step in range(longest)
+    ]
+    # 5. In each turn every row takes the first n-gram, by rank, that fits, until none does.
+    row, free, last = np.arange(count), budget.copy(), np.full(count, -1)
+    covered = np.zeros((count, width + longest), bool)
+    while True:
+        fits = [length <= free[:, np.newaxis] for length in lengths]
         # 6. An n-gram that would overlap an earlier one is skipped, as in ALBERT's code.
-        overlaps = tf.reduce_any(inside & covered, axis=1)
-        covered |= inside & ~overlaps[:, tf.newaxis]
-        return number + 1, covered, counts + tf.where(overlaps, 0, new_tokens)
-
-    initial = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
+        can_begin = fits[0] & (ranks > last[:, np.newaxis])
+        for step, fitting in enumerate(fits):
+            can_begin &= ~(fitting & covered[:, step : step + width])
+        if not can_begin.any():
+            break
+        open_ranks = np.where(can_begin, ranks, width)
+        word = open_ranks.argmin(axis=1)
+        last = open_ranks[row, word]
+        size = np.where(last < width, np.sum([fitting[row, word] for fitting in fits], axis=0), 0)
+        for step in range(longest):
+            covered[row, word + step] |= step < size
+        following = np.minimum(word + size, width)
+        free -= words.begins[row, following] - words.begins[row, word]
     # 7. Words are counted; their tokens are masked.
-    covered = tf.while_loop(budget_remains, add_ngram, initial)[1]
-    return tf.gather(covered, words.numbers, batch_dims=1) & tokens.maskable
+    return np.take_along_axis(covered, words.numbers, axis=1) & tokens.maskable
 
 
-def span_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
+def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
     """Mask spans of whole words from anchors at random unmasked tokens until the budget is used.
 
     A span begins at the start of the word of its anchor. It may overlap earlier ones, and is cut at
@@ -198,42 +193,29 @@ def span_mask(tokens: RowTokens, budget: tf.Tensor) -> tf.Tensor:
 
     Source: SpanBERT, section 3.1.
     """
-    width = tokens.maskable.shape[1]
+    count, width = tokens.maskable.shape
     words = _words(tokens)
     # 1. Drawing a token again until it is unmasked is a random order without the masked ones.
-    anchors = _random_order(tokens.draws, tokens.maskable)
+    ranks = _ranks(tokens.draws, tokens.maskable)
     # 2. Every anchor has a span of whole words, whether it will be used or not: the draws of a row
-    #    do not depend on how many spans it needs.
-    word = tf.gather(words.numbers, anchors, batch_dims=1)
+    #    do not depend on how many spans it needs. A draw belongs to a rank.
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
-    last_words = tf.minimum(word + sizes, width)
-    span_begins = tf.gather(words.begins, word, batch_dims=1)
-    span_ends = tf.gather(words.begins, last_words, batch_dims=1)
-    segments = tf.gather(tokens.segments, anchors, batch_dims=1)
-    position = tf.range(width)[tf.newaxis]
-
-    # 3. One anchor of every row in each turn, until the budget of all rows is used.
-    def budget_remains(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-        return (number < width) & tf.reduce_any(counts < budget)
-
-    def add_span(number: tf.Tensor, mask: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        def column(values: tf.Tensor) -> tf.Tensor:
-            return values[:, number][:, tf.newaxis]
-
-        # 4. An anchor inside an earlier span would have been drawn again: it adds nothing.
-        is_free = ~tf.gather(mask, column(anchors), batch_dims=1)
-        inside = (
-            (position >= column(span_begins)) & (position < column(span_ends)) & ~mask & is_free
-        )
-        inside &= tokens.maskable & (tokens.segments == column(segments))
-        # 5. The first tokens of the span that the budget still allows, maybe a part of a word.
-        order = tf.cumsum(tf.cast(inside, tf.int32), axis=1)
-        inside &= order <= (budget - counts)[:, tf.newaxis]
-        counts += tf.reduce_sum(tf.cast(inside, tf.int32), axis=1)
-        return number + 1, mask | inside, counts
-
-    initial = (tf.constant(0), tf.zeros_like(tokens.maskable), tf.zeros_like(budget))
-    return tf.while_loop(budget_remains, add_span, initial)[1]
+    row, position = np.arange(count), np.arange(width)
+    free, unmasked = budget.copy(), tokens.maskable.copy()
+    # 3. In each turn every row takes its first unmasked anchor, by rank, until the budget of all
+    #    rows is used.
+    while (can_begin := unmasked & (free > 0)[:, np.newaxis]).any():
+        anchor = np.where(can_begin, ranks, width).argmin(axis=1)
+        word = words.numbers[row, anchor]
+        following = np.minimum(word + sizes[row, ranks[row, anchor]], width)
+        begin, end = words.begins[row, word], words.begins[row, following]
+        inside = unmasked & (position >= begin[:, np.newaxis]) & (position < end[:, np.newaxis])
+        inside &= tokens.segments == tokens.segments[row, anchor][:, np.newaxis]
+        # 4. The first tokens of the span that the budget still allows, maybe a part of a word.
+        inside &= np.cumsum(inside, axis=1, dtype=np.int32) <= free[:, np.newaxis]
+        unmasked &= ~inside
+        free -= inside.sum(axis=1, dtype=np.int32)
+    return tokens.maskable & ~unmasked
 
 
 @dataclass(frozen=True)
@@ -245,7 +227,7 @@ class Unit:
         rounds_up: whether the budget is a share of the maskable tokens that is rounded up.
     """
 
-    mask: Callable[[RowTokens, tf.Tensor], tf.Tensor]
+    mask: Callable[[RowTokens, Int32], Mask]
     rounds_up: bool = False
 
 
@@ -257,8 +239,8 @@ UNITS = {
 }
 
 
-def ngram_lengths(shares: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
-    """Return lengths of n-grams, with probabilities proportional to 1 / n, int32.
+def ngram_lengths(shares: Float64, available: Int64) -> Int64:
+    """Return lengths of n-grams, with probabilities proportional to 1 / n, int64.
 
     Args:
         shares: random numbers in [0, 1).
@@ -275,20 +257,19 @@ def ngram_lengths(shares: tf.Tensor, available: tf.Tensor) -> tf.Tensor:
             for max_length in range(1, LONGEST_NGRAM + 1)
         ]
     )
-    limits = tf.gather(tf.constant(upper_bounds[:, :-1]), tf.minimum(available, LONGEST_NGRAM) - 1)
-    return 1 + tf.reduce_sum(tf.cast(shares[..., tf.newaxis] >= limits, tf.int32), axis=-1)
+    row = np.minimum(available, LONGEST_NGRAM) - 1
+    return 1 + sum((shares >= bounds[row] for bounds in upper_bounds[:, :-1].T), start=np.int64(0))
 
 
-def span_lengths(shares: tf.Tensor) -> tf.Tensor:
-    """Return lengths of spans in words: geometric, without those above ten, int32.
+def span_lengths(shares: Float64) -> Int64:
+    """Return lengths of spans in words: geometric, without those above ten, int64.
 
     Args:
         shares: random numbers in [0, 1).
     """
     weights = SPAN_PROBABILITY * (1 - SPAN_PROBABILITY) ** np.arange(LONGEST_SPAN)
     upper_bounds = np.cumsum(weights) / weights.sum()  # normalised: lengths above ten are redrawn
-    exceeded = shares[..., tf.newaxis] >= tf.constant(upper_bounds[:-1])
-    return 1 + tf.reduce_sum(tf.cast(exceeded, tf.int32), axis=-1)
+    return 1 + np.searchsorted(upper_bounds[:-1], shares, side="right")
 
 
 class _Words(NamedTuple):
@@ -300,41 +281,33 @@ class _Words(NamedTuple):
             on, int32 ``(rows, L + 1)``.
     """
 
-    numbers: tf.Tensor
-    begins: tf.Tensor
+    numbers: Int32
+    begins: Int32
 
 
 def _words(tokens: RowTokens) -> _Words:
     width = tokens.maskable.shape[1]
-    position = tf.range(width)[tf.newaxis]
-    lengths = tokens.lengths[:, tf.newaxis]
-    # Positions of starts, in order; all others become the end of the row, so they sort last.
-    starts = tf.where(tokens.word_starts & (position < lengths), position, lengths)
-    begins = tf.concat([tf.sort(starts, axis=1), lengths], axis=1)
-    numbers = tf.cumsum(tf.cast(tokens.word_starts, tf.int32), axis=1) - 1
-    return _Words(tf.maximum(numbers, 0), begins)  # a token before the first start is in word 0
+    lengths = tokens.lengths[:, np.newaxis]
+    starts = tokens.word_starts & (np.arange(width) < lengths)
+    begins = np.repeat(lengths, width + 1, axis=1)
+    begins[np.arange(width + 1) < starts.sum(axis=1)[:, np.newaxis]] = np.nonzero(starts)[1]
+    numbers = np.cumsum(tokens.word_starts, axis=1, dtype=np.int32) - 1
+    return _Words(np.maximum(numbers, 0), begins)  # a token before the first start is in word 0
 
 
-def _later(values: tf.Tensor, index: tf.Tensor, step: int) -> tf.Tensor:
-    """Return the value `step` positions after each index; after the end, the last one."""
-    return tf.gather(values, tf.minimum(index + step, values.shape[1] - 1), batch_dims=1)
+def _later(values: Int32, step: int, width: int) -> Int32:
+    """Return the values `step` columns after each of the first `width`; after the end, the last."""
+    return values[:, np.minimum(np.arange(width) + step, values.shape[1] - 1)]
 
 
-def _random_order(draws: RowDraws, candidates: tf.Tensor) -> tf.Tensor:
-    """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
+def _ranks(draws: RowDraws, candidates: Mask) -> Int32:
+    """Return the rank of each position in a random order, the candidates before all others."""
     width = candidates.shape[1]
-    keys = draws.uniform(Draw.POSITIONS, width)
-    # Draws are below 1, so 2 sorts after them.
-    return tf.argsort(tf.where(candidates, keys, 2.0), axis=1, stable=True)
-
-
-def _scatter(positions: tf.Tensor, is_masked: tf.Tensor, width: int) -> tf.Tensor:
-    """Return the mask ``(rows, width)`` that is True at the positions that are masked."""
-    positions = tf.where(is_masked, positions, width)  # not masked: a column that is cut off
-    rows = tf.broadcast_to(tf.range(tf.shape(positions)[0])[:, tf.newaxis], tf.shape(positions))
-    counts = tf.scatter_nd(
-        tf.stack([rows, positions], axis=-1),
-        tf.ones_like(positions),
-        tf.stack([tf.shape(positions)[0], width + 1]),
-    )
-    return counts[:, :width] > 0
+    words = np.where(candidates, draws.words(Draw.POSITIONS, width), WORDS)
+    # With the position in its low bits no two keys are equal: of equal draws the lower position
+    # is first.
+    keys = words << width.bit_length() | np.arange(width, dtype=np.uint64)
+    order = np.sort(keys, axis=1) & ((1 << width.bit_length()) - 1)
+    ranks = np.empty(candidates.shape, np.int32)
+    np.put_along_axis(ranks, order.astype(np.int64), np.arange(width, dtype=np.int32), axis=1)
+    return ranks
