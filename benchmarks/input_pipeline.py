@@ -24,7 +24,7 @@ import numpy as np
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 from t5repro.progress import log_to
 
 VOCAB = VocabSettings(vocab_size=32_000, extra_ids=100)

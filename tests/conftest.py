@@ -13,7 +13,7 @@ from pytest_timeout import Settings
 from task_chain import task_chain
 
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.model.devices import set_environment
+from t5repro.engines.devices import set_environment
 
 set_environment(DevicesSettings())  # before any test module imports TensorFlow
 

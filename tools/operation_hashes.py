@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines.devices import set_environment
 from t5repro.files import write_text
-from t5repro.model.devices import set_environment
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ import numpy as np
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 
 
 def main() -> None:

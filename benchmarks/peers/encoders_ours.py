@@ -8,7 +8,7 @@ import training_shapes as shared
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 
 
 def main(system: str, size: str, steps: int, instruction_set: str) -> None:

@@ -11,7 +11,7 @@ from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import LearningRate
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 
 ROWS = 8
 

@@ -9,7 +9,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.training import LearningRate
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 
 
 def main(name: str, steps: int, instruction_set: str) -> None:

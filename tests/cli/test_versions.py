@@ -15,7 +15,7 @@ WITH_REFERENCES = """
 import sys
 from pathlib import Path
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.model.devices import set_environment
+from t5repro.engines.devices import set_environment
 set_environment(DevicesSettings())
 from t5repro.model.operations import hashes
 hashes.FOLDER = Path(sys.argv.pop(1))

@@ -16,11 +16,11 @@ from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
+from t5repro.engines.tensorflow_environment import ENVIRONMENT
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.evaluate.predict import predict, read_examples
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.predict import PredictJob
-from t5repro.model.devices import ENVIRONMENT
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.train import make_vocabulary
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.keras
 
 PREPARE = """
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 """
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("tensorflow")
-from t5repro.model.devices import ENVIRONMENT
-from t5repro.model.distribution import shared_rows
+from t5repro.engines.replicas import shared_rows
+from t5repro.engines.tensorflow_environment import ENVIRONMENT
 
 pytestmark = pytest.mark.keras
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import tensorflow as tf
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.errors import SettingsError
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
 devices = prepare(DevicesSettings(kind="mirrored"))

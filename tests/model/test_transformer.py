@@ -141,7 +141,7 @@ def test_bfloat16_keeps_weights_and_logits_in_float32_and_near_those_of_float32(
     program = """
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.devices import prepare
+from t5repro.engines.devices import prepare
 prepare(DevicesSettings(precision="bfloat16"))
 import numpy as np
 from t5repro.model.decode import greedy

@@ -198,12 +198,12 @@ def train_and_score(folder: Path, settings: Any, name: str, vocabulary: Path) ->
     from t5repro.config.sections.pretrain import PretrainStage
     from t5repro.config.sections.score import ScoreStage
     from t5repro.config.stage_settings import stage_settings
+    from t5repro.engines.devices import prepare
     from t5repro.evaluate.predict import predict
     from t5repro.evaluate.score import score
     from t5repro.jobs.finetune import FinetuneJob
     from t5repro.jobs.predict import PredictJob
     from t5repro.jobs.score import ScoreJob
-    from t5repro.model.devices import prepare
     from t5repro.train.finetune import finetune
 
     changed, out = settings_of_experiment(settings, name), folder / name

@@ -141,7 +141,7 @@ def put_rsqrt_back() -> None:
 def main(folder: Path, names: list[str], *, rsqrt: bool) -> None:
     """Print a JSON object: name of a training -> name of a result -> SHA-256."""
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import set_environment
+    from t5repro.engines.devices import set_environment
 
     set_environment(DevicesSettings())
     if rsqrt:

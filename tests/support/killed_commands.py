@@ -328,7 +328,7 @@ def import_libraries(*, models: bool) -> None:
     import importlib
 
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import set_environment
+    from t5repro.engines.devices import set_environment
 
     set_environment(DevicesSettings())
     names = ("dvc.repo", "snakemake.api", "t5repro.cli.stages", "pyarrow.parquet")

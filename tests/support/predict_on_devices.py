@@ -10,9 +10,9 @@ from typing import Any
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import PredictStage
+from t5repro.engines.devices import prepare, set_environment
 from t5repro.evaluate.predict import predict
 from t5repro.jobs.predict import PredictJob
-from t5repro.model.devices import prepare, set_environment
 
 
 def main(replicas: int, settings: str, paths: list[Path]) -> None:

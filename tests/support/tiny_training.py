@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.model.devices import Devices, prepare, set_environment
+from t5repro.engines.devices import Devices, prepare, set_environment
+from t5repro.inputs.batches import Batches
 
 SHAPE = ModelSettings(
     d_model=32, d_ff=64, d_kv=8, num_heads=4, num_encoder_layers=1, num_decoder_layers=1
@@ -81,11 +82,7 @@ def masked_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 def batches(first_step: int, steps: int, *, make: Any = batch) -> Any:
     """Return the batches of some steps; each is a function of its step."""
-    import tensorflow as tf
-
-    inputs, targets = zip(*map(make, range(first_step, first_step + steps)), strict=True)
-    features = {name: np.stack([arrays[name] for arrays in inputs]) for name in inputs[0]}
-    return tf.data.Dataset.from_tensor_slices((features, np.stack(targets)))
+    return Batches(make, first_step, steps)
 
 
 def make_job(
@@ -94,6 +91,7 @@ def make_job(
     seed: int = 0,
     start: str | None = None,
     published: Path | None = None,
+    engine: str = "tensorflow",
     steps_per_execution: int = 1,
     rule: str = "pretrain",
     cloud_folder: str = "",
@@ -121,7 +119,11 @@ def make_job(
         rule,
         seed,
         model=ENCODER if encoder else model,
-        devices={"steps_per_execution": steps_per_execution, "cloud_folder": cloud_folder},
+        devices={
+            "engine": engine,
+            "steps_per_execution": steps_per_execution,
+            "cloud_folder": cloud_folder,
+        },
         training={**MASKED_LM, "targets_length": 4, **training} if encoder else training,
     )
     initialize = functools.partial(load_published, published) if published else None
@@ -190,6 +192,7 @@ def main(
     folder: Path,
     runs: dict[str, dict[str, Any]],
     *,
+    engine: Literal["tensorflow", "jax"] = "tensorflow",
     replicas: int = 1,
     signal_at: tuple[int, int] | None = None,
     kill_at: Sequence[int] = (),
@@ -201,14 +204,16 @@ def main(
     of TensorFlow. Prints the exit status of each process.
     """
     if kill_at:
-        import_everything()
+        import_everything(engine)
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
-        statuses = [in_a_fork(main, folder, runs, signal_at=kill) for kill in (*kills, None)]
+        statuses = [in_a_fork(main, folder, runs, engine=engine, signal_at=kill) for kill in (*kills, None)]
         print(json.dumps(statuses))
         return
-    settings = DevicesSettings(kind="mirrored" if replicas > 1 else "cpu")
+    settings = DevicesSettings(engine=engine, kind="mirrored" if replicas > 1 else "cpu")
     set_environment(settings)
-    if replicas > 1:
+    if replicas > 1 and engine == "jax":
+        os.environ["XLA_FLAGS"] += f" --xla_force_host_platform_device_count={replicas}"
+    elif replicas > 1:
         import tensorflow as tf
 
         cpu = tf.config.list_physical_devices("CPU")[0]
@@ -220,12 +225,12 @@ def main(
     if signal_at is not None:
         send_signal_at(*signal_at)
     for name, options in runs.items():
-        run(make_job(folder / name, **options), devices)
+        run(make_job(folder / name, engine=engine, **options), devices)
 
 
-def import_everything() -> None:
+def import_everything(engine: Literal["tensorflow", "jax"]) -> None:
     """Import the modules of a training; TensorFlow starts no thread before its first operation."""
-    set_environment(DevicesSettings())
+    set_environment(DevicesSettings(engine=engine))
     from t5repro.inputs import batches  # noqa: F401
     from t5repro.train import finetune, initialize, loop  # noqa: F401
 

@@ -16,12 +16,12 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
+from t5repro.engines.devices import Devices
 from t5repro.files import read_json_lines
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.finetune import FinetuneJob
 from t5repro.jobs.predict import PredictJob
 from t5repro.jobs.pretrain import PretrainJob
-from t5repro.model.devices import Devices
 from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras

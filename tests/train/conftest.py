@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from checkout import SUPPORT
 
-from t5repro.model.devices import ENVIRONMENT
+from t5repro.engines.tensorflow_environment import ENVIRONMENT
 
 PROGRAM = SUPPORT / "tiny_training.py"
 

@@ -11,10 +11,10 @@ import pytest
 
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.devices import DevicesSettings  # noqa: E402
+from t5repro.engines.devices import Devices  # noqa: E402
 from t5repro.errors import CheckpointError, StorageError  # noqa: E402
 from t5repro.lineage import sources  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, write_arrays  # noqa: E402
-from t5repro.model.devices import Devices  # noqa: E402
 from t5repro.train import loop, set_aside  # noqa: E402
 from t5repro.train.cloud import CloudCopy, cloud_address  # noqa: E402
 

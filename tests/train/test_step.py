@@ -5,8 +5,8 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
+from t5repro.engines.devices import Devices  # noqa: E402
 from t5repro.errors import SettingsError  # noqa: E402
-from t5repro.model.devices import Devices  # noqa: E402
 from t5repro.systems.token_loss import PaddedMeanLoss  # noqa: E402
 from t5repro.train import loop  # noqa: E402
 

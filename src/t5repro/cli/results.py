@@ -74,8 +74,8 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
 
 def _batches(arguments: argparse.Namespace) -> None:
     from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.engines.devices import set_environment
     from t5repro.files import read_json
-    from t5repro.model.devices import set_environment
 
     read_json(arguments.manifest)  # a wrong file is named before TensorFlow starts
     set_environment(DevicesSettings())  # its log is quiet

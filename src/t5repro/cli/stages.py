@@ -101,7 +101,7 @@ def _train(stage: str, job: Any) -> None:
 
 
 def _predict(stage: str, job: Any) -> None:
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     _announce_tensorflow(stage)
     devices = prepare(job.settings.devices)  # before TensorFlow is imported

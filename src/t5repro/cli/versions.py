@@ -247,7 +247,7 @@ def _write_lineage(page: Path, certificate: "Certificate", run_file: Path) -> No
 
 def _machine() -> int:
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import set_environment
+    from t5repro.engines.devices import set_environment
 
     set_environment(DevicesSettings())  # before TensorFlow is imported
     from t5repro.model.operations.hashes import check_machine

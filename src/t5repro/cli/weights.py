@@ -48,7 +48,7 @@ def add_weights(commands: Commands) -> None:
 
 def _import(arguments: argparse.Namespace) -> None:
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     prepare(DevicesSettings())
     from t5repro.train.import_weights import import_weights
@@ -69,7 +69,7 @@ def _require_files(arguments: argparse.Namespace) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     _require_files(arguments)
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     prepare(DevicesSettings())
     from t5repro.publish.weights import export_weights
@@ -85,7 +85,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     _require_files(arguments)
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     settings = parsed_settings(arguments, "evaluate_predict")
     prepare(settings.devices)  # before TensorFlow is imported
@@ -102,7 +102,7 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 def _publish(arguments: argparse.Namespace) -> None:
     from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.model.devices import set_environment
+    from t5repro.engines.devices import set_environment
 
     set_environment(DevicesSettings())  # before a reader of weights imports TensorFlow
     from t5repro.hub.publish import publish

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
+from t5repro.engines.devices import Devices
 from t5repro.errors import ArtifactError
 from t5repro.files import write_json_lines, write_manifest
 from t5repro.jobs.predict import PredictJob
 from t5repro.model.decode_inputs import EXAMPLE_KEYS, read_examples
-from t5repro.model.devices import Devices
 from t5repro.systems.answers import Rows
 
 ONE_DEVICE = Devices("cpu", ("CPU:0",))

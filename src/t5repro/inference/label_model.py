@@ -73,7 +73,7 @@ class LabelModel:
     def _load(self) -> tuple[Any, ...]:
         """Return devices, vocabulary, columns of the head, and networks with their weights."""
         if self._loaded is None:
-            from t5repro.model.devices import prepare
+            from t5repro.engines.devices import prepare
 
             # Before TensorFlow is imported, unless this process has it already.
             devices = prepare(self.settings.devices, any_threads=True)

@@ -62,7 +62,7 @@ def imported_model(folder: Path) -> Model:
     from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
     from t5repro.config.sections.tasks import TaskNames
     from t5repro.config.sections.vocab import VocabSettings
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.checkpoints import write_arrays

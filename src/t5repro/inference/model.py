@@ -130,7 +130,7 @@ class Model:
     def _load(self) -> tuple[Any, Any, list[Any]]:
         """Return devices, vocabulary and networks with their weights."""
         if self._loaded is None:
-            from t5repro.model.devices import prepare
+            from t5repro.engines.devices import prepare
 
             # Before TensorFlow is imported, unless this process has it already.
             devices = prepare(self.settings.devices, any_threads=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tensorflow as tf
+import numpy as np
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
-from t5repro.inputs.batches import map_in_order
+from t5repro.inputs.batches import Batch, Batches
 from t5repro.inputs.finetuning import TaskInputs, load_task_inputs
 from t5repro.inputs.pretraining import CorpusInputs, load_corpus_inputs
 from t5repro.inputs.task_mixture import Mixture
@@ -77,28 +77,29 @@ class MixedInputs:
         corpus_first = self.corpus_rows(first)
         return _RowRange(first, rows, corpus_first, self.corpus_rows(first + rows) - corpus_first)
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         rows = self._row_range(first_step, steps)
         # Both sources have batches of one row, so a row is a step of its source.
-        sources = [
-            map_in_order(source.batches(first_step=first, steps=count), _unbatch)
-            for source, first, count in (
-                (self.corpus, rows.corpus_first, rows.corpus_rows),
-                (self.tasks, rows.tasks_first, rows.tasks_rows),
+        corpus = self.corpus.batches(first_step=rows.corpus_first, steps=rows.corpus_rows)
+        tasks = self.tasks.batches(first_step=rows.tasks_first, steps=rows.tasks_rows)
+
+        def row_of(number: int) -> Batch:
+            # Bresenham's line: the count grows at a row of the corpus.
+            before = self.corpus_rows(number)
+            is_corpus = self.corpus_rows(number + 1) > before
+            return corpus.make(before) if is_corpus else tasks.make(number - before)
+
+        def make(step: int) -> Batch:
+            numbers = range(step * self.batch_size, (step + 1) * self.batch_size)
+            features, targets = zip(*map(row_of, numbers), strict=True)
+            names = features[0]
+            return (
+                {name: np.concatenate([row[name] for row in features]) for name in names},
+                np.concatenate(targets),
             )
-        ]
-        corpus_units = tf.constant(self.corpus_units, tf.int64)
 
-        def source_index(row: tf.Tensor) -> tf.Tensor:
-            # Bresenham's line: the integer part grows at a row of the corpus.
-            is_corpus = (row + 1) * corpus_units // ROW_UNITS > row * corpus_units // ROW_UNITS
-            return tf.where(is_corpus, tf.constant(0, tf.int64), tf.constant(1, tf.int64))
-
-        numbers = tf.data.Dataset.range(rows.first, rows.first + rows.rows)
-        order = map_in_order(numbers, source_index)
-        mixed = tf.data.Dataset.choose_from_datasets(sources, order, stop_on_empty_dataset=False)
-        return mixed.batch(self.batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
+        return Batches(make, first_step, steps)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
         """Count the examples of some steps: `TaskInputs.counters`, and the corpus."""
@@ -115,11 +116,6 @@ class MixedInputs:
                 **self.corpus.counters(steps=rows.corpus_first + rows.corpus_rows),
             },
         }
-
-
-def _unbatch(features: dict[str, tf.Tensor], targets: tf.Tensor) -> Any:
-    """Return the one row of a batch."""
-    return {name: array[0] for name, array in features.items()}, targets[0]
 
 
 def corpus_share(settings: FinetuneSettings, counts: Mapping[str, int]) -> float:

@@ -4,14 +4,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
-from t5repro.inputs.batches import Features, gather_pieces
+from t5repro.inputs.batches import (
+    Array,
+    Features,
+    FlatSegments,
+    Int32,
+    gather_pieces,
+    inside,
+    pad_segments,
+)
+from t5repro.inputs.packing import Integers
 from t5repro.model.segment_rows import SegmentRow
 
 
 class EncodedTexts(NamedTuple):
-    """The texts of all examples as ids, on the CPU.
+    """The texts of all examples as ids.
 
     Attributes:
         ids: of all rows, one after another, int32.
@@ -19,26 +27,21 @@ class EncodedTexts(NamedTuple):
         lengths: ids of each row, int32; 0 where an example has no such text.
     """
 
-    ids: tf.Tensor
-    starts: tf.Tensor
-    lengths: tf.Tensor
+    ids: Int32
+    starts: Integers
+    lengths: Int32
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[int]]) -> "EncodedTexts":
         """Return the ids of texts."""
         lengths = np.fromiter(map(len, texts), np.int32, len(texts))
         ids = np.fromiter((token for text in texts for token in text), np.int32, lengths.sum())
-        with tf.device("CPU:0"):
-            return cls(
-                tf.constant(ids),
-                tf.constant(np.cumsum(lengths, dtype=np.int64) - lengths),
-                tf.constant(lengths),
-            )
+        return cls(ids, np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
 
-    def rows(self, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the ids of some rows, one after another, and their lengths."""
-        lengths = tf.gather(self.lengths, rows)
-        return gather_pieces(self.ids, tf.gather(self.starts, rows), lengths), lengths
+    def rows(self, rows: Array) -> FlatSegments:
+        """Return the ids of some rows, one after another."""
+        lengths = self.lengths[rows]
+        return FlatSegments(gather_pieces(self.ids, self.starts[rows], lengths), lengths)
 
 
 class EncodedOption(NamedTuple):
@@ -52,50 +55,40 @@ class EncodedOption(NamedTuple):
 
     texts: EncodedTexts
     swapped: EncodedTexts | None
-    first_lengths: tf.Tensor
+    first_lengths: Int32
 
     @classmethod
     def of(cls, rows: Sequence[SegmentRow], *, swaps: bool) -> "EncodedOption":
         """Return the ids of rows."""
         firsts = np.fromiter((row.first_length for row in rows), np.int32, len(rows))
-        with tf.device("CPU:0"):
-            return cls(
-                EncodedTexts.of([row.ids for row in rows]),
-                EncodedTexts.of([row.swapped for row in rows]) if swaps else None,
-                tf.constant(firsts),
-            )
+        return cls(
+            EncodedTexts.of([row.ids for row in rows]),
+            EncodedTexts.of([row.swapped for row in rows]) if swaps else None,
+            firsts,
+        )
 
 
-def row_features(
-    flat: tf.Tensor, lengths: tf.Tensor, first_lengths: tf.Tensor, *, shape: tuple[int, int]
-) -> Features:
-    """Return ids, segments and token types of rows, int32 of `shape`, 0 after the end of a row.
+def row_features(flat: FlatSegments, first_lengths: Int32, *, width: int) -> Features:
+    """Return ids, segments and token types, int32 ``(rows, width)``, 0 after the end of a row.
 
     Args:
-        flat: ids of all rows, one after another, int32.
-        lengths: ids of each row, int32.
+        flat: ids of all rows.
         first_lengths: ids of each row before its second segment, int32.
-        shape: rows and ids of a row.
+        width: ids of a row.
     """
-    features = text_features("encoder", flat, lengths, shape=shape)
-    inside = tf.sequence_mask(lengths, shape[1])
-    second = tf.logical_and(inside, tf.logical_not(tf.sequence_mask(first_lengths, shape[1])))
-    return {**features, "encoder_types": tf.cast(second, tf.int32)}
+    second = inside(flat.lengths, width) & ~inside(first_lengths, width)
+    return {**text_features("encoder", flat, width=width), "encoder_types": second.astype(np.int32)}
 
 
-def text_features(
-    name: str, flat: tf.Tensor, lengths: tf.Tensor, *, shape: tuple[int, int]
-) -> Features:
-    """Return ids and segments of rows, int32 of `shape`, 0 after the end of a row.
+def text_features(name: str, flat: FlatSegments, *, width: int) -> Features:
+    """Return ids and segments, int32 ``(rows, width)``, 0 after the end of a row.
 
     Args:
         name: of the features, before ``_ids`` and ``_segments``.
-        flat: ids of all rows, one after another, int32.
-        lengths: ids of each row, int32.
-        shape: rows and ids of a row.
+        flat: ids of all rows.
+        width: ids of a row.
     """
-    ragged = tf.RaggedTensor.from_row_lengths(flat, lengths, validate=False)
     return {
-        f"{name}_ids": tf.ensure_shape(ragged.to_tensor(shape=shape), shape),
-        f"{name}_segments": tf.sequence_mask(lengths, shape[1], tf.int32),
+        f"{name}_ids": pad_segments(flat, width),
+        f"{name}_segments": inside(flat.lengths, width).astype(np.int32),
     }

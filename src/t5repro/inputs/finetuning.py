@@ -1,10 +1,11 @@
 """Batches of fine-tuning from the examples of tasks (paper section 2.4).
 
-Every example is tokenised once, by tensorflow-text inside tf.data, and kept as ids, four bytes a
-token; the batches of thousands of steps then only gather. `task_mixture` selects the examples of
+Every example is tokenised once and kept as ids, four bytes a token; the batches of thousands of
+steps then only gather. `task_mixture` selects the examples of
 each row; `corpus_mixture` adds rows of the corpus.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
-import tensorflow_text
 
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
@@ -21,12 +20,13 @@ from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines
 from t5repro.inputs.batches import (
-    Features,
+    Array,
+    Batch,
+    Batches,
     FlatSegments,
     encoder_decoder_batch,
     gather_pieces,
     joined_batch,
-    map_in_order,
 )
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
@@ -37,6 +37,7 @@ from t5repro.vocab.special_ids import EOS_ID, UNK_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 TEXTS_PER_BATCH = 2048  # tokenised together
+ENCODING_THREADS = 8  # the ids do not depend on this number
 
 
 class Tokenised(NamedTuple):
@@ -54,11 +55,16 @@ class Tokenised(NamedTuple):
     lengths: npt.NDArray[np.int32]
     cut: npt.NDArray[np.bool_]
 
+    def segments(self, examples: Array) -> FlatSegments:
+        """Return the ids of some texts."""
+        lengths = self.lengths[examples]
+        return FlatSegments(gather_pieces(self.ids, self.starts[examples], lengths), lengths)
+
 
 def tokenise(
     texts: list[str],
     *,
-    proto: bytes,
+    vocabulary: Vocabulary,
     max_length: int,
     label: str,
     suffix: tuple[int, ...] = (EOS_ID,),
@@ -67,7 +73,7 @@ def tokenise(
 
     Args:
         texts: texts to tokenise.
-        proto: the serialised SentencePiece model.
+        vocabulary: the vocabulary.
         max_length: most tokens of a text, its suffix included; further tokens are cut off.
         label: name of the work in the progress display.
         suffix: ids that follow each text.
@@ -76,35 +82,29 @@ def tokenise(
     """
     # The suffix is never cut: a text without EOS would teach the model not to end.
     max_tokens = max_length - len(suffix)
-    tokenizer = tensorflow_text.SentencepieceTokenizer(model=proto, out_type=tf.int32)
-
-    # The tokenizer is an operation of the graph: tf.data runs it in its threads.
-    def encode(batch: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ragged = tokenizer.tokenize(batch)
-        suffixes = tf.tile(tf.constant([suffix]), [tf.shape(batch)[0], 1])
-        return tf.concat([ragged[:, :max_tokens], suffixes], axis=1), ragged.row_lengths()
-
     # Label words and questions with several answers repeat: each text is tokenised and kept once.
     index_of_text = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-    distinct = tf.data.Dataset.from_tensor_slices(tf.constant(list(index_of_text), tf.string))
-    dataset = map_in_order(distinct.batch(TEXTS_PER_BATCH), encode)
-    ids: list[Any] = []
-    lengths: list[Any] = []
-    uncut_lengths: list[Any] = []
+    ids: list[npt.NDArray[np.int32]] = []
+    lengths: list[int] = []
+    uncut_lengths: list[int] = []
     with Progress(label, total=len(index_of_text), unit="different texts") as progress:
-        for ragged, token_counts in dataset:
-            ids.append(ragged.flat_values.numpy())
-            lengths.append(ragged.row_lengths().numpy())
-            uncut_lengths.append(token_counts.numpy())
-            progress.advance(len(token_counts))
+        distinct = list(index_of_text)
+        for first in range(0, len(distinct), TEXTS_PER_BATCH):
+            batch = distinct[first : first + TEXTS_PER_BATCH]
+            encoded = vocabulary.encode_batch(batch, threads=ENCODING_THREADS)
+            rows = [[*row[:max_tokens], *suffix] for row in encoded]
+            ids.append(np.fromiter(itertools.chain.from_iterable(rows), np.int32))
+            lengths += map(len, rows)
+            uncut_lengths += map(len, encoded)
+            progress.advance(len(batch))
     # Offsets of the distinct texts, then one for each text of the task: equal texts share ids.
-    sizes = np.concatenate(lengths)
+    sizes = np.array(lengths)
     indices = np.fromiter((index_of_text[text] for text in texts), np.int64, len(texts))
     return Tokenised(
         ids=np.concatenate(ids),
         starts=(np.cumsum(sizes) - sizes)[indices],
         lengths=sizes.astype(np.int32)[indices],
-        cut=(np.concatenate(uncut_lengths) > max_tokens)[indices],
+        cut=(np.array(uncut_lengths) > max_tokens)[indices],
     )
 
 
@@ -138,35 +138,26 @@ class TaskInputs:
             seed=self.seed,
         )
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
         rows = self.rows(first_step=first_step, steps=steps)
         batch_size = self.settings.batch_size
         assemble = joined_batch if self.joined else encoder_decoder_batch
-        with tf.device("CPU:0"):
-            examples, splits = tf.constant(rows.examples), tf.constant(rows.splits)
-            # All ids of the mixture in memory; a step gathers slices of them.
-            sides = [
-                tuple(tf.constant(array) for array in (side.ids, side.starts, side.lengths))
-                for side in (self.inputs, self.targets)
-            ]
 
-        def make(number: tf.Tensor) -> tuple[Features, tf.Tensor]:
+        def make(step: int) -> Batch:
             # Consecutive rows have consecutive examples: one slice of the stream.
-            bounds = splits[number * batch_size : (number + 1) * batch_size + 1]
-            batch_examples = examples[bounds[0] : bounds[-1]]
-            inputs, targets = (_segments(batch_examples, *side) for side in sides)
-            counts = tf.ensure_shape(tf.cast(bounds[1:] - bounds[:-1], tf.int32), [batch_size])
+            first_row = (step - first_step) * batch_size
+            splits = rows.splits[first_row : first_row + batch_size + 1]
+            examples = rows.examples[splits[0] : splits[-1]]
             return assemble(
-                inputs,
-                targets,
-                counts,
+                self.inputs.segments(examples),
+                self.targets.segments(examples),
+                np.diff(splits),
                 inputs_length=self.settings.inputs_length,
                 targets_length=self.settings.targets_length,
             )
 
-        dataset = tf.data.Dataset.range(steps)
-        return map_in_order(dataset, make).prefetch(tf.data.AUTOTUNE)
+        return Batches(make, first_step, steps)
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
         """Count the examples of some steps.
@@ -199,13 +190,6 @@ class TaskInputs:
             "truncated_targets": cut(self.targets),
             "padding_share": round(1 - filled / size, 6) if size else 0.0,
         }
-
-
-def _segments(
-    examples: tf.Tensor, ids: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
-) -> FlatSegments:
-    tokens = tf.gather(lengths, examples)
-    return FlatSegments(gather_pieces(ids, tf.gather(starts, examples), tokens), tokens)
 
 
 def load_task_inputs(
@@ -252,11 +236,10 @@ def load_task_inputs(
     model = model or ModelSettings()
     # A decoder-only network may end its inputs in the word `target:` in place of EOS.
     marker = target_marker_ids(loaded_vocabulary, model, inputs_length=settings.inputs_length)
-    proto = vocabulary.read_bytes()
     inputs, targets = (
         tokenise(
             [row[side] for task in tasks for row in rows[task]],
-            proto=proto,
+            vocabulary=loaded_vocabulary,
             max_length=length,
             label=f"finetune: tokenise {name}",
             suffix=suffix,

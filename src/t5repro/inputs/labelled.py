@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
-from t5repro.inputs.batches import Features, map_in_order
+from t5repro.inputs.batches import Array, Batch, Batches, Features
 from t5repro.inputs.encoded_rows import EncodedOption, row_features, text_features
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
 from t5repro.inputs.task_mixture import Mixture, draw_rows
@@ -75,7 +74,7 @@ class LabelledInputs:
             seed=self.seed,
         ).examples
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
         For an encoder only a batch has the features ``encoder_ids``, ``encoder_segments`` and
@@ -86,49 +85,41 @@ class LabelledInputs:
         ``(rows, 3)``, see `Columns`, and with a task of spans ``answer_span``, ``(rows, 2)``; and
         the targets, float32 ``(rows, 1)``.
         """
-        settings = self.settings
-        indices = self.examples(first_step=first_step, steps=steps)
-        # Rows, targets and spans of all examples stay on the CPU; a step gathers its own.
+        examples = self.examples(first_step=first_step, steps=steps)
+        rows_of_step = examples.reshape(steps, self.settings.batch_size)
         columns = np.array([self.columns.columns[task] for task in self.mixture.tasks], np.int32)
-        with tf.device("CPU:0"):
-            examples = tf.constant(indices.reshape(steps, settings.batch_size))
-            targets = tf.constant(self.targets)
-            spans = tf.constant(self.spans)
-            # By row, so that a step needs one gather and no lookup of tasks.
-            columns_of = tf.constant(columns[self.mixture.task_indices])
+        # By row, so that a step needs no lookup of tasks.
+        columns_of_row = columns[self.mixture.task_indices]
 
-        def make(step: tf.Tensor) -> tuple[Features, tf.Tensor]:
-            rows = examples[step]
+        def make(step: int) -> Batch:
+            rows = rows_of_step[step - first_step]
             option_features = [self._option_features(option, rows) for option in self.options]
             # Tasks with options and tasks without share a batch: all rows get the axis of options,
             # and missing options have empty rows.
             features = option_features[0]
             if len(option_features) > 1:
                 features = {
-                    name: tf.stack(
-                        [features_of_option[name] for features_of_option in option_features], 1
-                    )
+                    name: np.stack([of_option[name] for of_option in option_features], axis=1)
                     for name in features
                 }
-            features["label_columns"] = tf.gather(columns_of, rows)
+            features["label_columns"] = columns_of_row[rows]
             if self.columns.has_spans:
-                features["answer_span"] = tf.gather(spans, rows)
-            return features, tf.gather(targets, rows)[:, tf.newaxis]
+                features["answer_span"] = self.spans[rows]
+            return features, self.targets[rows][:, np.newaxis]
 
-        dataset = tf.data.Dataset.range(steps)
-        return map_in_order(dataset, make).prefetch(tf.data.AUTOTUNE)
+        return Batches(make, first_step, steps)
 
-    def _option_features(self, option: EncodedOption, rows: tf.Tensor) -> Features:
+    def _option_features(self, option: EncodedOption, rows: Array) -> Features:
         """Return the features of some rows with one of their options."""
-        shape = (self.settings.batch_size, self.settings.inputs_length)
-        flat, lengths = option.texts.rows(rows)
+        width = self.settings.inputs_length
+        flat = option.texts.rows(rows)
         if not self.is_decoder:
-            return row_features(flat, lengths, tf.gather(option.first_lengths, rows), shape=shape)
-        features = text_features("decoder", flat, lengths, shape=shape)
+            return row_features(flat, option.first_lengths[rows], width=width)
+        features = text_features("decoder", flat, width=width)
         # A missing option has a row of length 0; its position is not read.
-        features["last_positions"] = tf.maximum(lengths[:, tf.newaxis] - 1, 0)
+        features["last_positions"] = np.maximum(flat.lengths[:, np.newaxis] - 1, 0)
         if option.swapped:
-            features |= text_features("swapped", *option.swapped.rows(rows), shape=shape)
+            features |= text_features("swapped", option.swapped.rows(rows), width=width)
         return features
 
     def counters(self, *, first_step: int, steps: int) -> dict[str, Any]:
@@ -136,7 +127,7 @@ class LabelledInputs:
         indices = self.examples(first_step=first_step, steps=steps)
         draws = np.bincount(self.mixture.task_indices[indices], minlength=len(self.mixture.tasks))
         size = len(indices) * self.settings.inputs_length * len(self.options)
-        filled = sum(int(option.texts.lengths.numpy()[indices].sum()) for option in self.options)
+        filled = sum(int(option.texts.lengths[indices].sum()) for option in self.options)
 
         def name_tasks(values: npt.NDArray[Any]) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))

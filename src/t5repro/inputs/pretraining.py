@@ -2,28 +2,28 @@
 
 The file of ids is mapped into memory, never copied, so the corpus may exceed the memory; `packing`
 names the memory of each layout. The batch of step n depends only on the data, the settings, the
-seed and n, never on the first step of a run or the number of threads. Between the files and the
-batches there are TensorFlow operations only, so that the hosts of a TPU pod can run them.
+seed and n, never on the first step of a run or the engine that trains.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
 from t5repro.inputs.batches import (
-    Features,
+    Array,
+    Batch,
+    Batches,
     FlatSegments,
     encoder_decoder_batch,
     gather_pieces,
     joined_batch,
-    map_in_order,
     pad_segments,
 )
 from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
@@ -31,15 +31,14 @@ from t5repro.inputs.document_steps import steps_of_documents
 from t5repro.inputs.packing import Integers, Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten
-from t5repro.objectives.masks import PHILOX
+from t5repro.objectives.masks import Int32
 from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
+from t5repro.objectives.philox import fold_in
 from t5repro.randomness import seed_pair
-from t5repro.vocab.token_files import id_dtype, read_ids, read_offsets
+from t5repro.vocab.token_files import read_ids, read_offsets
 
 CHECKED_IDS = 1 << 25  # ids whose range is checked when a file is opened
 PROBED_STEPS = 32  # steps whose batches the counters are taken from
-
-Maker = Callable[[tf.Tensor], tuple[Features, tf.Tensor, dict[str, tf.Tensor]]]
 
 
 class Pieces(NamedTuple):
@@ -69,14 +68,13 @@ class CorpusInputs(CorpusLayout):
     """
 
     vocab: VocabSettings
-    ids: tf.Tensor
+    ids: Array
     joined: bool = False
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`; see `batches`."""
-        make = self._batch_maker()
-        dataset = tf.data.Dataset.range(first_step, first_step + steps)
-        return map_in_order(dataset, lambda step: make(step)[:2]).prefetch(tf.data.AUTOTUNE)
+        read = self._reader()
+        return Batches(lambda step: self._make(read, step)[0], first_step, steps)
 
     def counters(self, *, steps: int) -> dict[str, Any]:
         """Count tokens and faults in `PROBED_STEPS` steps, spread evenly over the first `steps`.
@@ -89,11 +87,10 @@ class CorpusInputs(CorpusLayout):
             return {"probed_steps": 0}
         # Counting all steps would read the corpus again; some steps of the whole range suffice.
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
-        make = tf.function(self._batch_maker(), autograph=False)
-        totals = dict.fromkeys(STATISTICS, 0)
-        for step in probed:
-            for name, value in make(tf.constant(step))[2].items():
-                totals[name] += int(value)
+        read = self._reader()
+        totals: Counter[str] = Counter()
+        for step in probed.tolist():
+            totals.update(self._make(read, step)[1])
         rows = self.settings.batch_size * len(probed)
         size = rows * (self.settings.packed_inputs_length + self.settings.targets_length)
         filled = totals["input_tokens"] + totals["target_tokens"]
@@ -108,8 +105,7 @@ class CorpusInputs(CorpusLayout):
 
     def pieces(self, step: int) -> Pieces:
         """Return the pieces of the file of ids in the batch of a step."""
-        read = self._reader()(tf.constant(step, tf.int64))
-        starts, lengths, segment_lengths, _, segments_per_row = (array.numpy() for array in read)
+        starts, lengths, segment_lengths, _, segments_per_row = self._reader()(step)
         # Pieces and segments cover the same tokens: a piece is in the segment in whose range of
         # tokens it starts, and in the row of this segment.
         segment_ends = np.cumsum(segment_lengths, dtype=np.int64)
@@ -128,17 +124,14 @@ class CorpusInputs(CorpusLayout):
         """Return the index of the denoiser of each segment of a step; None without denoisers."""
         if not self.settings.denoisers:
             return None
-        segments = self._reader()(tf.constant(step, tf.int64)).segment_lengths.shape[0]
-        seeds = self._seeds(tf.constant(step, tf.int64))
-        indices = draw_denoisers(self.settings.denoisers, segments, seeds.denoiser)
-        return indices.numpy().astype(np.int64)
+        segments = len(self._reader()(step).segment_lengths)
+        seed = self._seeds(step).denoiser
+        return draw_denoisers(self.settings.denoisers, segments, seed).astype(np.int64)
 
-    def _seeds(self, step: tf.Tensor) -> Seeds:
+    def _seeds(self, step: int) -> Seeds:
         """Return the seeds of a step: the noise of step n needs no state of earlier steps."""
         uses = (seed_pair(self.seed, "pretrain", use) for use in Seeds._fields)
-        return Seeds(
-            *(tf.random.fold_in(tf.constant(pair, tf.int32), step, alg=PHILOX) for pair in uses)
-        )
+        return Seeds(*(fold_in(np.array(pair, np.int32), step) for pair in uses))
 
     def _reader(self) -> Reader:
         if isinstance(self.layout, Stream):
@@ -146,68 +139,49 @@ class CorpusInputs(CorpusLayout):
             return stream_reader(self.layout, self.settings.batch_size, max_lengths, self.seed)
         return packed_reader(self.layout, self.settings.batch_size, self.seed)
 
-    def _batch_maker(self) -> Maker:
-        """Return the function from a step to features, targets and statistics."""
+    def _make(self, read: Reader, step: int) -> tuple[Batch, dict[str, int]]:
+        """Return the batch of a step and its statistics."""
         settings = self.settings
-        read = self._reader()
-        width = self.segment_tokens
+        # 1. The raw tokens of the step's segments, padded to one width.
+        pieces = read(step)
+        lengths = pieces.segment_lengths
+        flat = FlatSegments(gather_pieces(self.ids, pieces.starts, pieces.lengths), lengths)
+        tokens = pad_segments(flat, self.segment_tokens)
+        texts = Texts(tokens, lengths, self.vocab.total_ids, self.vocab.extra_ids)
+        # 2. Inputs and targets. Padding is invalid to every corruption, so it stays out.
+        pair = apply_objective(settings, texts, self._seeds(step))
+        inputs = _flatten(pair.inputs, pieces.limits[:, 0])
+        targets = _flatten(pair.targets, pieces.limits[:, 1])
+        # 3. Rows of fixed shape.
         assemble = joined_batch if self.joined else encoder_decoder_batch
-
-        def make(step: tf.Tensor) -> tuple[Features, tf.Tensor, dict[str, tf.Tensor]]:
-            # 1. The raw tokens of the step's segments, padded to one width.
-            pieces = read(step)
-            lengths = pieces.segment_lengths
-            flat = FlatSegments(gather_pieces(self.ids, pieces.starts, pieces.lengths), lengths)
-            tokens = pad_segments(flat, width)
-            texts = Texts(tokens, lengths, self.vocab.total_ids, self.vocab.extra_ids)
-            # 2. Inputs and targets. Padding is invalid to every corruption, so it stays out.
-            pair = apply_objective(settings, texts, self._seeds(step))
-            inputs = _flatten(pair.inputs, pieces.limits[:, 0])
-            targets = _flatten(pair.targets, pieces.limits[:, 1])
-            # 3. Rows of fixed shape.
-            features, labels = assemble(
-                FlatSegments(inputs.ids, inputs.lengths),
-                FlatSegments(targets.ids, targets.lengths),
-                pieces.segments_per_row,
-                inputs_length=settings.packed_inputs_length,
-                targets_length=settings.targets_length,
-            )
-            return features, labels, _statistics(inputs, targets, pair.missing_sentinels)
-
-        return make
+        batch = assemble(
+            FlatSegments(inputs.ids, inputs.lengths),
+            FlatSegments(targets.ids, targets.lengths),
+            pieces.segments_per_row,
+            inputs_length=settings.packed_inputs_length,
+            targets_length=settings.targets_length,
+        )
+        return batch, _statistics(inputs, targets, pair.missing_sentinels)
 
 
-def _flatten(side: Corrupted | None, limits: tf.Tensor) -> Segments:
+def _flatten(side: Corrupted | None, limits: Int32) -> Segments:
     """Return one side of the segments; an objective without inputs has segments of length 0."""
     if side is not None:
         return flatten(side, limits=limits)
-    zeros = tf.zeros_like(limits)
-    return Segments(tf.zeros([0], tf.int32), zeros, zeros)
+    zeros = np.zeros_like(limits)
+    return Segments(np.zeros(0, np.int32), zeros, zeros)
 
 
-STATISTICS = (
-    "segments",
-    "input_tokens",
-    "target_tokens",
-    "cut_inputs",
-    "cut_targets",
-    "segments_past_sentinels",
-    "spans_past_sentinels",
-)
-
-
-def _statistics(inputs: Segments, targets: Segments, overflow: tf.Tensor) -> dict[str, tf.Tensor]:
-    # In the order of `STATISTICS`.
-    values = (
-        tf.size(inputs.lengths),
-        tf.size(inputs.ids),
-        tf.size(targets.ids),
-        tf.math.count_nonzero(inputs.cut),
-        tf.math.count_nonzero(targets.cut),
-        tf.math.count_nonzero(overflow),
-        tf.reduce_sum(overflow),
-    )
-    return dict(zip(STATISTICS, values, strict=True))
+def _statistics(inputs: Segments, targets: Segments, missing_sentinels: Int32) -> dict[str, int]:
+    return {
+        "segments": len(inputs.lengths),
+        "input_tokens": len(inputs.ids),
+        "target_tokens": len(targets.ids),
+        "cut_inputs": int(np.count_nonzero(inputs.cut)),
+        "cut_targets": int(np.count_nonzero(targets.cut)),
+        "segments_past_sentinels": int(np.count_nonzero(missing_sentinels)),
+        "spans_past_sentinels": int(missing_sentinels.sum()),
+    }
 
 
 def load_corpus_inputs(
@@ -249,8 +223,8 @@ def load_corpus_inputs(
     )
 
 
-def open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
-    """Map `expected` ids into a tensor without copying them.
+def open_ids(path: Path, total_ids: int, expected: int) -> Array:
+    """Map `expected` ids into memory without copying them.
 
     Args:
         path: file of ids.
@@ -260,7 +234,6 @@ def open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
     Raises:
         ArtifactError: the file is missing or damaged, or the ids are of another vocabulary.
     """
-    # NumPy's view is for the checks. TensorFlow maps the file itself, by its path.
     mapped = read_ids(path, total_ids)
     if len(mapped) != expected:
         raise ArtifactError(
@@ -272,11 +245,4 @@ def open_ids(path: Path, total_ids: int, expected: int) -> tf.Tensor:
             f"{path} contains the id {largest}, the vocabulary ends at {total_ids - 1}: it was "
             f"written with another vocabulary; rerun the rule tokens"
         )
-    with tf.device("CPU:0"):
-        if not expected:
-            return tf.zeros([0], tf.as_dtype(id_dtype(total_ids)))
-        return tf.raw_ops.ImmutableConst(
-            dtype=tf.as_dtype(id_dtype(total_ids)),
-            shape=[expected],
-            memory_region_name=str(path.resolve()),
-        )
+    return mapped

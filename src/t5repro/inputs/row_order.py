@@ -1,11 +1,12 @@
-"""The order of rows in an epoch, computed without TensorFlow.
+"""The order of rows in an epoch: a permutation that never has to be in memory.
 
-Training draws the order with `tf.raw_ops.RandomIndexShuffle` (`row_index`). An auditor's question
-about one document should not wait for TensorFlow, so this is the same permutation in NumPy.
+It is the permutation of ``tf.raw_ops.RandomIndexShuffle``, computed with NumPy.
 
 Source: TensorFlow, ``core/kernels/random_index_shuffle.cc``: the Simon cipher on the numbers of an
 even number of bits, at least 16, repeated until the result is in the range.
 """
+
+import functools
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from t5repro.randomness import seed_pair
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-SHUFFLE_ROUNDS = 8  # as in `row_index`
+SHUFFLE_ROUNDS = 8  # TensorFlow's own wrapper takes 4
 MIN_BLOCK_BITS = 16
 KEY_SEQUENCE = 0x7369F885192C0EF5
 KEY_CONSTANT = 0xFFFFFFFC
@@ -48,6 +49,8 @@ def _permuted(index: Integers, epoch: Integers, count: int, seeds: tuple[int, in
     # TensorFlow has a bit too few for 2^16 + 1, 2^18 + 1, ... rows: the last takes row 0's place.
     bits = int(np.ceil(np.log2(count - 1)))
     width = max(bits + bits % 2, MIN_BLOCK_BITS) // 2
+    if 2 * width == MIN_BLOCK_BITS:
+        return _small_permuted(index, epoch, count, seeds)
     keys = _round_keys(seeds, epoch, width)
     values = index.astype(np.uint64)
     # Cycle walking: encrypt again until the value is in range. The cipher is a permutation of all
@@ -57,6 +60,31 @@ def _permuted(index: Integers, epoch: Integers, count: int, seeds: tuple[int, in
         values[outside] = _encrypt(values[outside], keys[:, outside], width)
         outside = outside[values[outside] >= count]
     return values.astype(np.int64)
+
+
+def _small_permuted(
+    index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]
+) -> Integers:
+    """Return the result of `_permuted` where few of the numbers of the cipher are in range."""
+    permuted = np.empty_like(index)
+    for number in np.unique(epoch).tolist():
+        is_epoch = epoch == number
+        permuted[is_epoch] = _small_permutation(number, count, seeds)[index[is_epoch]]
+    return permuted
+
+
+@functools.lru_cache(maxsize=4)
+def _small_permutation(epoch: int, count: int, seeds: tuple[int, int]) -> Integers:
+    """Return the whole permutation of an epoch, from one encryption of all numbers."""
+    width = MIN_BLOCK_BITS // 2
+    numbers = np.arange(1 << MIN_BLOCK_BITS)
+    keys = _round_keys(seeds, np.array([epoch]), width)
+    encrypted = _encrypt(numbers.astype(np.uint64), keys, width).astype(np.int64)
+    # Walks of thousands of numbers end after a few doublings of all steps at once.
+    following = np.where(numbers < count, numbers, encrypted)
+    while (following[encrypted[:count]] >= count).any():
+        following = following[following]
+    return following[encrypted[:count]]
 
 
 def _round_keys(seeds: tuple[int, int], epoch: Integers, width: int) -> Words:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import tensorflow as tf
-
+from t5repro.inputs.batches import Batches
 from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import Pieces
 
@@ -20,7 +19,7 @@ class CorpusRows(Protocol):
     def rows_per_epoch(self) -> int:
         """Rows that contain the text once."""
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`."""
 
     def counters(self, *, steps: int) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import sys
 from collections import Counter
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from t5repro.files import sha256_of
 from t5repro.lineage.git import try_git
@@ -21,7 +20,7 @@ from t5repro.lineage.git import try_git
 REQUIREMENTS = Path("requirements")
 # A run writes these itself; they do not change the code that it ran.
 WRITTEN_BY_RUNS = ("records", "dvc.lock", "dvc.yaml", "configs/resolved")
-TENSORFLOW_FAMILY = ("tensorflow", "tensorflow-tpu", "tensorflow-text", "libtpu", "jax")
+ENGINES = ("tensorflow", "tensorflow-tpu", "tensorflow-text", "libtpu", "jax", "jaxlib")
 CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -66,7 +65,7 @@ def installed_hash() -> str:
 def library_versions() -> dict[str, str]:
     """Return name -> version of the installed libraries among the requirements of this project."""
     versions = {}
-    for name in (*_required_libraries(), *TENSORFLOW_FAMILY):
+    for name in (*_required_libraries(), *ENGINES):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -124,9 +123,13 @@ def processors() -> int | None:
 
 
 def devices() -> dict[str, int] | None:
-    """Return kind -> number of the devices that TensorFlow used; None if it was not imported."""
-    tensorflow: Any = sys.modules.get("tensorflow")  # importing it for this would take seconds
-    if tensorflow is None:
+    """Return kind -> number of the devices that the engine used; None if it was not imported."""
+    # Importing it for this would take seconds.
+    tensorflow, jax = (sys.modules.get(name) for name in ("tensorflow", "jax"))
+    if tensorflow is not None:
+        kinds = [device.device_type for device in tensorflow.config.list_physical_devices()]
+    elif jax is not None:
+        kinds = [device.platform.upper() for device in jax.devices()]
+    else:
         return None
-    used_devices = tensorflow.config.list_physical_devices()
-    return dict(Counter(device.device_type for device in used_devices))
+    return dict(Counter(kinds))

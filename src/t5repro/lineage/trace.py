@@ -19,7 +19,7 @@ from t5repro.lineage.record import End, Machine, Record, Start
 from t5repro.lineage.store import Store
 
 RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
-SHOWN_LIBRARIES = ("tensorflow", "keras", "sentencepiece", "pyarrow")
+SHOWN_LIBRARIES = ("tensorflow", "jax", "keras", "sentencepiece", "pyarrow")
 # The variables that change which code runs.
 CODE_VARIABLES = (
     "LD_AUDIT",

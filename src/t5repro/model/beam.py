@@ -69,7 +69,7 @@ def beam_search(
             "there must be 2 ids or more"
         )
     return call_compiled(
-        model,
+        [model],
         ("beam", max_decode_length, width, length_penalty),
         functools.partial(
             beam_graph,

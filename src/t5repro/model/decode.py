@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
+from t5repro.engines.compiled import compiled_rows
 from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
@@ -52,9 +52,8 @@ def greedy(
         int32 ids (batch, max_decode_length); 0 after EOS.
     """
     return call_compiled(
-        model,
-        # The graph contains the other members of the ensemble, so they are part of the key.
-        ("greedy", max_decode_length, *map(id, ensemble)),
+        (model, *ensemble),
+        ("greedy", max_decode_length),
         functools.partial(
             greedy_graph, model, max_decode_length=max_decode_length, ensemble=tuple(ensemble)
         ),
@@ -64,21 +63,21 @@ def greedy(
 
 
 def call_compiled(
-    model: Any,
+    networks: Sequence[Any],
     key: Hashable,
     graph: Callable[..., Tensor],
     encoder_ids: np.ndarray,
     encoder_segments: np.ndarray | None,
     *further_arrays: np.ndarray,
 ) -> np.ndarray:
-    """Run a graph of prediction; it is compiled once per model, key and shape of the inputs.
+    """Run a graph of prediction; it is compiled once per networks, key and shape of the inputs.
 
-    Call it under the strategy that the model was created under: its replicas take equal parts of
-    the rows.
+    Call it in the scope that the networks were created in: its replicas take equal parts of the
+    rows.
 
     Args:
-        model: the network that the graph reads.
-        key: identifies the graph among all graphs of the model.
+        networks: those that the graph reads.
+        key: identifies the graph among all graphs of the networks.
         graph: takes ids, segments and `further_arrays` as tensors, returns an array with the same
             rows.
         encoder_ids: int32 (batch, inputs_length), 0 is padding.
@@ -87,9 +86,10 @@ def call_compiled(
     """
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
-    graphs = _COMPILED.setdefault(model, {})
+    graphs = _COMPILED.setdefault(networks[0], {})
+    key = (key, *map(id, networks[1:]))
     if key not in graphs:
-        graphs[key] = _compile(graph)
+        graphs[key] = compiled_rows(networks, graph)
     # oneDNN divides the sums of a product with one row among threads by the size of the L2 cache
     # (its gemv), so the bytes would depend on the machine: a single row is computed twice.
     rows = len(encoder_ids)
@@ -99,19 +99,6 @@ def call_compiled(
         for array in (encoder_ids, encoder_segments, *further_arrays)
     )
     return np.asarray(ops.convert_to_numpy(graphs[key](*tensors)))[:rows]
-
-
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` compiled once per shape of its arguments, if the backend is TensorFlow.
-
-    Under a strategy its replicas share the rows. Other backends run it eagerly: training and
-    prediction use TensorFlow.
-    """
-    if keras.backend.backend() == "tensorflow":
-        from t5repro.model.distribution import replicated
-
-        return replicated(function)
-    return function
 
 
 class _Member:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines.devices import prepare
 from t5repro.errors import DeviceError
-from t5repro.model.devices import prepare
 
 LONGEST_SECONDS = 300  # a TPU starts in one or two minutes
 MARK = "fault: "  # before the message, among lines of libraries

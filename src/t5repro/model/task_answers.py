@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
+from t5repro.engines.replicas import shared_rows
 from t5repro.model.decode import call_compiled
 from t5repro.model.decode_inputs import padded_length
-from t5repro.model.distribution import shared_rows
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
@@ -116,7 +116,7 @@ def _logits(model: AnsweringNetwork, head: Head, features: Mapping[str, np.ndarr
     """Return the float32 logits of a head, with the rows of the features."""
     names = tuple(features)
     graph = functools.partial(_graph, model, head, names)
-    return call_compiled(model, (head, *names), graph, *features.values())
+    return call_compiled([model], (head, *names), graph, *features.values())
 
 
 def _graph(model: AnsweringNetwork, head: Head, names: Sequence[str], *arrays: Tensor) -> Tensor:

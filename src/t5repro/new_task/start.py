@@ -168,7 +168,7 @@ def _learning_rate(folder: Path) -> dict[str, Any]:
 
 
 def _start_of_checkpoint(folder: Path) -> Start:
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.foreign_weights import read_foreign

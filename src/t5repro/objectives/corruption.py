@@ -7,9 +7,10 @@ marks the kept positions, and `flatten` removes all others.
 
 from typing import NamedTuple
 
-import tensorflow as tf
+import numpy as np
 
-from t5repro.objectives.masks import PHILOX
+from t5repro.objectives.masks import Int32, Mask, first_positions
+from t5repro.objectives.philox import Seed, integers, split, uniform
 from t5repro.vocab.special_ids import EOS_ID, FIRST_PIECE_ID
 
 RANDOM_SHARE = 0.1  # of the noise tokens of the BERT-style objective
@@ -23,12 +24,12 @@ class Corrupted(NamedTuple):
         keep: bool of the same shape, False where a token is dropped or the segment has ended.
     """
 
-    ids: tf.Tensor
-    keep: tf.Tensor
+    ids: Int32
+    keep: Mask
 
 
 def spans_to_unique_sentinels(
-    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
+    tokens: Int32, mask: Mask, valid: Mask, *, total_ids: int
 ) -> Corrupted:
     """Replace the i-th run of noise by the sentinel `total_ids` - 1 - i.
 
@@ -43,17 +44,17 @@ def spans_to_unique_sentinels(
 
     Source: released code, ``noise_span_to_unique_sentinel``.
     """
-    mask = tf.logical_and(mask, valid)
+    mask = mask & valid
     starts = _run_starts(mask)
     # The cumulative sum numbers the runs from 1; the first sentinel is the last id.
-    sentinels = total_ids - tf.cumsum(tf.cast(starts, tf.int32), axis=1)
+    sentinels = total_ids - np.cumsum(starts, axis=1, dtype=np.int32)
     # A run keeps its first position, for the sentinel.
-    keep = tf.logical_and(valid, tf.logical_or(starts, tf.logical_not(mask)))
-    return Corrupted(tf.where(starts, sentinels, tokens), keep)
+    keep = valid & (starts | ~mask)
+    return Corrupted(np.where(starts, sentinels, tokens), keep)
 
 
 def append_final_sentinel(
-    targets: Corrupted, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
+    targets: Corrupted, mask: Mask, valid: Mask, *, total_ids: int
 ) -> Corrupted:
     """Append one more sentinel to the targets of segments that end in noise, as in figure 2.
 
@@ -65,70 +66,63 @@ def append_final_sentinel(
 
     Source: paper section 3.1.4; the released code leaves this sentinel out.
     """
-    kept_tokens = tf.logical_and(valid, tf.logical_not(mask))
     # The targets have a sentinel for each run of kept tokens; the final one is the next in order.
-    final_ids = (total_ids - 1 - _run_count(kept_tokens))[:, tf.newaxis]
+    final_ids = total_ids - 1 - _run_count(valid & ~mask)
     return Corrupted(
-        tf.concat([targets.ids, final_ids], axis=1),
-        tf.concat([targets.keep, _ends_in_noise(mask, valid)[:, tf.newaxis]], axis=1),
+        np.column_stack([targets.ids, final_ids]),
+        np.column_stack([targets.keep, _ends_in_noise(mask, valid)]),
     )
 
 
-def noise_to_one_sentinel(
-    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int
-) -> Corrupted:
+def noise_to_one_sentinel(tokens: Int32, mask: Mask, valid: Mask, *, total_ids: int) -> Corrupted:
     """Replace every noise token by the first sentinel (MASS-style).
 
     Source: released code, ``noise_token_to_sentinel``.
     """
-    return Corrupted(tf.where(mask, total_ids - 1, tokens), valid)
+    return Corrupted(np.where(mask, np.int32(total_ids - 1), tokens), valid)
 
 
 def noise_to_random_token_or_sentinel(
-    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, total_ids: int, seed: tf.Tensor
+    tokens: Int32, mask: Mask, valid: Mask, *, total_ids: int, seed: Seed
 ) -> Corrupted:
     """Replace a tenth of the noise tokens by random ones, the rest by one sentinel (BERT-style).
 
     Source: released code, ``noise_token_to_random_token_or_sentinel``.
     """
-    seeds = tf.random.split(seed, 2, alg=PHILOX)
-    shape = tf.shape(tokens)
-    chance = tf.random.stateless_uniform(shape, seeds[0], alg=PHILOX)
-    random = tf.random.stateless_uniform(
-        shape, seeds[1], FIRST_PIECE_ID, total_ids, dtype=tf.int32, alg=PHILOX
-    )
-    replaced = tf.where(chance < RANDOM_SHARE, random, total_ids - 1)
-    return Corrupted(tf.where(mask, replaced, tokens), valid)
+    seeds = split(seed)
+    random = integers(seeds[1], FIRST_PIECE_ID, total_ids, *tokens.shape)
+    is_random = uniform(seeds[0], *tokens.shape) < RANDOM_SHARE
+    replaced = np.where(is_random, random, np.int32(total_ids - 1))
+    return Corrupted(np.where(mask, replaced, tokens), valid)
 
 
-def drop_noise(tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor) -> Corrupted:
+def drop_noise(tokens: Int32, mask: Mask, valid: Mask) -> Corrupted:
     """Drop noise tokens without a sentinel; the complement of the mask keeps only the noise.
 
     Source: released code, ``drop_noise_tokens`` and ``drop_nonnoise_tokens``.
     """
-    return Corrupted(tokens, tf.logical_and(valid, tf.logical_not(mask)))
+    return Corrupted(tokens, valid & ~mask)
 
 
-def permute_noise(
-    tokens: tf.Tensor, mask: tf.Tensor, valid: tf.Tensor, *, seed: tf.Tensor
-) -> Corrupted:
+def permute_noise(tokens: Int32, mask: Mask, valid: Mask, *, seed: Seed) -> Corrupted:
     """Put the noise tokens of each segment in random order (deshuffling, when all are noise).
 
     Source: released code, ``permute_noise_tokens``.
     """
-    mask = tf.logical_and(mask, valid)
-    draws = tf.random.stateless_uniform(tf.shape(tokens), seed, alg=PHILOX)
+    mask = mask & valid
     # Draws are below 1, so the noise positions come first, in random order.
-    order = tf.argsort(tf.where(mask, draws, 2.0), axis=1, stable=True)
+    keys = np.where(mask, uniform(seed, *tokens.shape), np.float32(2))
+    order = np.argsort(keys, axis=1, kind="stable")
     # The n-th noise position takes the token at the n-th position of that order.
-    rank = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
-    permuted = tf.gather(tokens, tf.gather(order, rank, batch_dims=1), batch_dims=1)
-    return Corrupted(tf.where(mask, permuted, tokens), valid)
+    shuffled = np.take_along_axis(tokens, order, axis=1)
+    permuted = tokens.copy()
+    permuted[mask] = shuffled[first_positions(mask.sum(axis=1), tokens.shape[1])]
+    return Corrupted(permuted, valid)
 
 
 def sentinel_overflow(
-    mask: tf.Tensor, valid: tf.Tensor, *, extra_ids: int, final_sentinel: bool = False
-) -> tf.Tensor:
+    mask: Mask, valid: Mask, *, extra_ids: int, final_sentinel: bool = False
+) -> Int32:
     """Return how many sentinels each segment lacks, int32 ``(segments,)``.
 
     Inputs need one for each run of noise and targets one for each run between, which can be one
@@ -140,28 +134,26 @@ def sentinel_overflow(
         extra_ids: sentinels of the vocabulary.
         final_sentinel: whether targets end in a further sentinel (`append_final_sentinel`).
     """
-    # Targets replace the runs between the noise.
-    between = tf.logical_and(tf.logical_not(mask), valid)
-    target_sentinels = _run_count(between)
+    target_sentinels = _run_count(valid & ~mask)  # targets replace the runs between the noise
     if final_sentinel:
-        target_sentinels += tf.cast(_ends_in_noise(mask, valid), tf.int32)
-    input_sentinels = _run_count(tf.logical_and(mask, valid))
-    return tf.maximum(tf.maximum(input_sentinels, target_sentinels) - extra_ids, 0)
+        target_sentinels += _ends_in_noise(mask, valid)
+    return np.maximum(np.maximum(_run_count(mask & valid), target_sentinels) - extra_ids, 0)
 
 
-def _ends_in_noise(mask: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    # The last valid position: valid itself, and the next one is not.
-    last_token = tf.logical_and(valid, tf.logical_not(tf.pad(valid[:, 1:], [[0, 0], [0, 1]])))
-    return tf.reduce_any(tf.logical_and(mask, last_token), axis=1)
+def _ends_in_noise(mask: Mask, valid: Mask) -> Mask:
+    """Return whether the last token of each segment is noise, ``(segments,)``."""
+    last = np.maximum(valid.sum(axis=1) - 1, 0)
+    return np.asarray((mask & valid)[np.arange(len(last)), last])
 
 
-def _run_count(mask: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.cast(_run_starts(mask), tf.int32), axis=1)
+def _run_count(mask: Mask) -> Int32:
+    return _run_starts(mask).sum(axis=1, dtype=np.int32)
 
 
-def _run_starts(mask: tf.Tensor) -> tf.Tensor:
-    previous = tf.pad(mask[:, :-1], [[0, 0], [1, 0]])
-    return tf.logical_and(mask, tf.logical_not(previous))
+def _run_starts(mask: Mask) -> Mask:
+    starts = mask.copy()
+    starts[:, 1:] &= ~mask[:, :-1]
+    return starts
 
 
 class Segments(NamedTuple):
@@ -173,12 +165,12 @@ class Segments(NamedTuple):
         cut: tokens that did not fit, int32 ``(segments,)``.
     """
 
-    ids: tf.Tensor
-    lengths: tf.Tensor
-    cut: tf.Tensor
+    ids: Int32
+    lengths: Int32
+    cut: Int32
 
 
-def flatten(corrupted: Corrupted, *, limits: tf.Tensor) -> Segments:
+def flatten(corrupted: Corrupted, *, limits: Int32) -> Segments:
     """Drop tokens that are not kept, cut each segment to its limit and append EOS.
 
     Args:
@@ -187,11 +179,11 @@ def flatten(corrupted: Corrupted, *, limits: tf.Tensor) -> Segments:
 
     Source: released code, ``append_eos_after_trim``.
     """
-    positions = tf.cumsum(tf.cast(corrupted.keep, tf.int32), axis=1)  # after the drop, from 1
+    positions = np.cumsum(corrupted.keep, axis=1, dtype=np.int32)  # after the drop, from 1
     # `<`, not `<=`: one place of the limit is for EOS.
-    fits = tf.logical_and(corrupted.keep, positions < limits[:, tf.newaxis])
+    fits = corrupted.keep & (positions < limits[:, np.newaxis])
     # One more column for EOS, which every segment keeps.
-    ids = tf.pad(corrupted.ids, [[0, 0], [0, 1]], constant_values=EOS_ID)
-    keep = tf.pad(fits, [[0, 0], [0, 1]], constant_values=True)
-    lengths = tf.reduce_sum(tf.cast(keep, tf.int32), axis=1)
-    return Segments(tf.boolean_mask(ids, keep), lengths, positions[:, -1] + 1 - lengths)
+    ids = np.pad(corrupted.ids, [(0, 0), (0, 1)], constant_values=EOS_ID)
+    keep = np.pad(fits, [(0, 0), (0, 1)], constant_values=True)
+    lengths = keep.sum(axis=1, dtype=np.int32)
+    return Segments(ids[keep], lengths, positions[:, -1] + 1 - lengths)

@@ -1,14 +1,13 @@
 """Segments before and after corruption, as lists of ids that a reader can look at."""
 
-import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import Corrupted, flatten
+from t5repro.objectives.masks import Int32
 from t5repro.objectives.mixture import Seeds, Texts, apply_objective
 from t5repro.objectives.row_lengths import corruption_limits
 from t5repro.vocab.special_ids import PAD_ID
@@ -37,7 +36,7 @@ def corrupt_segments(
     seeds: tuple[tuple[int, int], tuple[int, int]],
     denoisers: Sequence[int] | None = None,
 ) -> list[CorruptedSegment]:
-    """Corrupt segments with the operations of pre-training, on the CPU.
+    """Corrupt segments as pre-training does.
 
     Args:
         settings: of pre-training.
@@ -47,17 +46,15 @@ def corrupt_segments(
         seeds: of the noise and of corruptions that draw.
         denoisers: index of the denoiser of each segment, of a mixture of denoisers.
     """
-    with contextlib.suppress(RuntimeError):  # fixed after TensorFlow's first operation
-        tf.config.set_visible_devices([], "GPU")  # others may need its memory
     lengths = np.asarray([len(segment) for segment in segments], np.int32)
     width = int(lengths.max())
-    tokens = tf.constant([[*ids, *[PAD_ID] * (width - len(ids))] for ids in segments], tf.int32)
-    noise, corruption = (tf.constant(seed, tf.int32) for seed in seeds)
+    tokens = np.array([[*ids, *[PAD_ID] * (width - len(ids))] for ids in segments], np.int32)
+    noise, corruption = (np.array(seed, np.int32) for seed in seeds)
     pair = apply_objective(
         settings,
-        Texts(tokens, tf.constant(lengths), total_ids, extra_ids),
+        Texts(tokens, lengths, total_ids, extra_ids),
         Seeds(noise, corruption, denoiser=noise),
-        None if denoisers is None else tf.constant(denoisers, tf.int32),
+        None if denoisers is None else np.array(denoisers, np.int32),
     )
     if settings.concatenate_documents:  # a segment has a row of its own
         row = np.asarray([settings.inputs_length, settings.targets_length], np.int32)
@@ -71,10 +68,10 @@ def corrupt_segments(
     ]
 
 
-def _ids(side: Corrupted | None, limits: tf.Tensor) -> list[list[int]]:
+def _ids(side: Corrupted | None, limits: Int32) -> list[list[int]]:
     """Return the ids of one side of each segment; no lists if the objective lacks the side."""
     if side is None:
         return []
     flat = flatten(side, limits=limits)
-    split_offsets = np.cumsum(flat.lengths.numpy())[:-1]
-    return [segment_ids.tolist() for segment_ids in np.split(flat.ids.numpy(), split_offsets)]
+    split_offsets = np.cumsum(flat.lengths)[:-1]
+    return [segment_ids.tolist() for segment_ids in np.split(flat.ids, split_offsets)]

@@ -11,12 +11,12 @@ Source: Tay et al., 2022, sections 3.1 to 3.3 and appendix C.4.
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.objectives.corruption import Corrupted, sentinel_overflow
-from t5repro.objectives.masks import PHILOX
+from t5repro.objectives.masks import Int32, Mask, first_positions
 from t5repro.objectives.mode_tokens import MODE_TOKENS, mode_token_id
+from t5repro.objectives.philox import Seed, uniform
 from t5repro.objectives.row_lengths import denoiser_settings
 from t5repro.objectives.table import OBJECTIVES, Segment, corrupt
 
@@ -31,14 +31,14 @@ class Texts(NamedTuple):
         extra_ids: sentinels of the vocabulary.
     """
 
-    tokens: tf.Tensor
-    lengths: tf.Tensor
+    tokens: Int32
+    lengths: Int32
     total_ids: int
     extra_ids: int
 
 
 class Seeds(NamedTuple):
-    """Two int32 for each use of random numbers.
+    """Two integers for each use of random numbers.
 
     Attributes:
         noise: of the noise masks.
@@ -46,9 +46,9 @@ class Seeds(NamedTuple):
         denoiser: of the denoiser of each segment.
     """
 
-    noise: tf.Tensor
-    corruption: tf.Tensor
-    denoiser: tf.Tensor
+    noise: Seed
+    corruption: Seed
+    denoiser: Seed
 
 
 class CorruptedPair(NamedTuple):
@@ -62,28 +62,26 @@ class CorruptedPair(NamedTuple):
 
     inputs: Corrupted | None
     targets: Corrupted
-    missing_sentinels: tf.Tensor
+    missing_sentinels: Int32
 
 
-def draw_denoisers(
-    denoisers: tuple[Denoiser, ...], segments: int | tf.Tensor, seed: tf.Tensor
-) -> tf.Tensor:
+def draw_denoisers(denoisers: tuple[Denoiser, ...], segments: int, seed: Seed) -> Int32:
     """Draw the index of a denoiser for each segment, int32 ``(segments,)``.
 
     Args:
         denoisers: of the mixture, with their weights.
         segments: number of draws.
-        seed: two int32.
+        seed: two integers.
     """
     cumulative_weights = np.cumsum([denoiser.weight for denoiser in denoisers])
-    draws = tf.random.stateless_uniform([segments], seed, alg=PHILOX)
     # The bound of the last denoiser, 1, is omitted, so rounding cannot give an index after it.
-    bounds = tf.constant(cumulative_weights[:-1] / cumulative_weights[-1], tf.float32)
-    return tf.reduce_sum(tf.cast(draws[:, tf.newaxis] >= bounds, tf.int32), axis=1)
+    bounds = (cumulative_weights[:-1] / cumulative_weights[-1]).astype(np.float32)
+    drawn = uniform(seed, segments)[:, np.newaxis]
+    return (drawn >= bounds).sum(axis=1, dtype=np.int32)
 
 
 def apply_objective(
-    settings: PretrainSettings, texts: Texts, seeds: Seeds, denoisers: tf.Tensor | None = None
+    settings: PretrainSettings, texts: Texts, seeds: Seeds, denoisers: Int32 | None = None
 ) -> CorruptedPair:
     """Corrupt segments.
 
@@ -96,28 +94,21 @@ def apply_objective(
     if not settings.denoisers:
         return _apply_single(settings, texts, seeds)
     if denoisers is None:
-        denoisers = draw_denoisers(settings.denoisers, tf.shape(texts.lengths)[0], seeds.denoiser)
+        denoisers = draw_denoisers(settings.denoisers, len(texts.lengths), seeds.denoiser)
     if any(denoiser.mode_token for denoiser in settings.denoisers):
         # A span that uses the sentinel of a mode token lacks one of its own.
         free = texts._replace(extra_ids=texts.extra_ids - len(MODE_TOKENS))
     else:
         free = texts
-    # Every denoiser corrupts all segments: static shapes, and a selection by row in place of a
-    # branch for each segment.
+    # Every denoiser corrupts all segments, and a selection by row takes the place of a loop over
+    # segments: the draws of a segment do not depend on the denoisers of the others.
     pairs = [
         _apply_single(denoiser_setting, free, seeds)
         for denoiser_setting in denoiser_settings(settings)
     ]
     selected = pairs[0]
     for number, pair in enumerate(pairs[1:], start=1):
-        is_selected = tf.equal(denoisers, number)
-        selected = tf.nest.map_structure(
-            lambda candidate, current, rows=is_selected: tf.where(
-                _rows_like(rows, candidate), candidate, current
-            ),
-            pair,
-            selected,
-        )
+        selected = _select(denoisers == number, pair, selected)
     if selected.inputs is None:
         return selected
     return selected._replace(
@@ -125,14 +116,31 @@ def apply_objective(
     )
 
 
+def _select(rows: Mask, pair: CorruptedPair, other: CorruptedPair) -> CorruptedPair:
+    """Return the pair at the rows of the mask, the other one elsewhere."""
+    inputs = None
+    if pair.inputs is not None and other.inputs is not None:
+        inputs = _select_side(rows, pair.inputs, other.inputs)
+    return CorruptedPair(
+        inputs,
+        _select_side(rows, pair.targets, other.targets),
+        np.where(rows, pair.missing_sentinels, other.missing_sentinels),
+    )
+
+
+def _select_side(rows: Mask, side: Corrupted, other: Corrupted) -> Corrupted:
+    column = rows[:, np.newaxis]
+    return Corrupted(np.where(column, side.ids, other.ids), np.where(column, side.keep, other.keep))
+
+
 def _apply_single(settings: PretrainSettings, texts: Texts, seeds: Seeds) -> CorruptedPair:
     """Corrupt all segments under the objective of the settings."""
     objective = OBJECTIVES[settings.objective]
     width = texts.tokens.shape[1]
-    valid = tf.sequence_mask(texts.lengths, width)
+    valid = first_positions(texts.lengths, width)
     mask = objective.mask(settings, texts.lengths, width, seeds.noise)
     segment = Segment(texts.tokens, mask, valid, texts.total_ids, seeds.corruption)
-    missing = tf.zeros_like(texts.lengths)
+    missing = np.zeros_like(texts.lengths)
     if objective.unique_sentinels:
         missing = sentinel_overflow(
             mask, valid, extra_ids=texts.extra_ids, final_sentinel=settings.final_sentinel
@@ -140,13 +148,8 @@ def _apply_single(settings: PretrainSettings, texts: Texts, seeds: Seeds) -> Cor
     return CorruptedPair(*corrupt(settings, segment), missing)
 
 
-def _rows_like(rows: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """Return a value of each row in a shape that broadcasts to `values`."""
-    return rows if values.shape.rank == 1 else rows[:, tf.newaxis]
-
-
 def _prepend_mode_token(
-    inputs: Corrupted, settings: PretrainSettings, texts: Texts, denoisers: tf.Tensor
+    inputs: Corrupted, settings: PretrainSettings, texts: Texts, denoisers: Int32
 ) -> Corrupted:
     """Prepend the mode token of each segment's denoiser."""
     names = [denoiser.mode_token for denoiser in settings.denoisers]
@@ -154,8 +157,8 @@ def _prepend_mode_token(
         mode_token_id(name, total_ids=texts.total_ids, extra_ids=texts.extra_ids) if name else 0
         for name in names
     ]
-    first_ids = tf.gather(tf.constant(ids, tf.int32), denoisers)[:, tf.newaxis]
-    first_keep = tf.gather(tf.constant([bool(name) for name in names]), denoisers)[:, tf.newaxis]
+    first_ids = np.array(ids, np.int32)[denoisers]
+    first_keep = np.array([bool(name) for name in names])[denoisers]
     return Corrupted(
-        tf.concat([first_ids, inputs.ids], axis=1), tf.concat([first_keep, inputs.keep], axis=1)
+        np.column_stack([first_ids, inputs.ids]), np.column_stack([first_keep, inputs.keep])
     )

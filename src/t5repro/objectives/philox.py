@@ -72,7 +72,7 @@ def words(seed: Seed, count: int) -> Words:
 def uniform(seed: Seed, *shape: int) -> npt.NDArray[np.float32]:
     """Return float32 in [0, 1) with 23 bits, as ``tf.random.stateless_uniform`` does."""
     drawn = words(seed, int(np.prod(shape))) & MANTISSA
-    return (drawn * FLOAT_STEP).astype(np.float32).reshape(shape)
+    return (drawn.astype(np.float32) * FLOAT_STEP).reshape(shape)
 
 
 def integers(seed: Seed, low: int, high: int, *shape: int) -> npt.NDArray[np.int32]:

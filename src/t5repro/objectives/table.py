@@ -8,8 +8,6 @@ span length are separate settings. To add an objective, add an entry and its nam
 from collections.abc import Callable
 from typing import NamedTuple
 
-import tensorflow as tf
-
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import (
     Corrupted,
@@ -20,7 +18,15 @@ from t5repro.objectives.corruption import (
     permute_noise,
     spans_to_unique_sentinels,
 )
-from t5repro.objectives.masks import iid_noise_mask, random_prefix_mask, random_spans_noise_mask
+from t5repro.objectives.masks import (
+    Int32,
+    Mask,
+    first_positions,
+    iid_noise_mask,
+    random_prefix_mask,
+    random_spans_noise_mask,
+)
+from t5repro.objectives.philox import Seed
 
 
 class Segment(NamedTuple):
@@ -31,18 +37,18 @@ class Segment(NamedTuple):
         mask: True at noise.
         valid: True up to the end of each segment.
         total_ids: pieces and sentinels of the vocabulary.
-        seed: two int32, for corruptions that draw.
+        seed: two integers, for corruptions that draw.
     """
 
-    tokens: tf.Tensor
-    mask: tf.Tensor
-    valid: tf.Tensor
+    tokens: Int32
+    mask: Mask
+    valid: Mask
     total_ids: int
-    seed: tf.Tensor
+    seed: Seed
 
 
 Corruption = Callable[[Segment], Corrupted]
-Mask = Callable[[PretrainSettings, tf.Tensor, int, tf.Tensor], tf.Tensor]
+MaskDraw = Callable[[PretrainSettings, Int32, int, Seed], Mask]
 
 
 class Objective(NamedTuple):
@@ -55,15 +61,13 @@ class Objective(NamedTuple):
         unique_sentinels: whether each run of noise needs a sentinel of its own.
     """
 
-    mask: Mask
+    mask: MaskDraw
     inputs: Corruption | None
     targets: Corruption
     unique_sentinels: bool = False
 
 
-def noise_mask(
-    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
-) -> tf.Tensor:
+def noise_mask(settings: PretrainSettings, lengths: Int32, width: int, seed: Seed) -> Mask:
     """Draw the mask of the setting `noise_mask`."""
     if settings.noise_mask == "iid":
         return iid_noise_mask(
@@ -78,21 +82,17 @@ def noise_mask(
     )
 
 
-def suffix_mask(
-    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
-) -> tf.Tensor:
+def suffix_mask(settings: PretrainSettings, lengths: Int32, width: int, seed: Seed) -> Mask:
     """Make all tokens after a random prefix noise."""
     prefix = random_prefix_mask(
         lengths, max_tokens=width, noise_density=settings.noise_density, seed=seed
     )
-    return tf.logical_and(tf.sequence_mask(lengths, width), tf.logical_not(prefix))
+    return first_positions(lengths, width) & ~prefix
 
 
-def full_mask(
-    settings: PretrainSettings, lengths: tf.Tensor, width: int, seed: tf.Tensor
-) -> tf.Tensor:
+def full_mask(settings: PretrainSettings, lengths: Int32, width: int, seed: Seed) -> Mask:
     """Make every token noise."""
-    return tf.sequence_mask(lengths, width)
+    return first_positions(lengths, width)
 
 
 def _whole_text(segment: Segment) -> Corrupted:
@@ -104,7 +104,7 @@ def _noise_dropped(segment: Segment) -> Corrupted:
 
 
 def _noise_only(segment: Segment) -> Corrupted:
-    return drop_noise(segment.tokens, tf.logical_not(segment.mask), segment.valid)
+    return drop_noise(segment.tokens, ~segment.mask, segment.valid)
 
 
 def _spans_replaced(segment: Segment) -> Corrupted:
@@ -114,7 +114,7 @@ def _spans_replaced(segment: Segment) -> Corrupted:
 
 
 def _rest_replaced(segment: Segment) -> Corrupted:
-    return _spans_replaced(segment._replace(mask=tf.logical_not(segment.mask)))
+    return _spans_replaced(segment._replace(mask=~segment.mask))
 
 
 def _one_sentinel(segment: Segment) -> Corrupted:
@@ -126,7 +126,7 @@ def _one_sentinel(segment: Segment) -> Corrupted:
 def _random_or_sentinel(segment: Segment) -> Corrupted:
     return noise_to_random_token_or_sentinel(
         segment.tokens,
-        tf.logical_and(segment.mask, segment.valid),
+        segment.mask & segment.valid,
         segment.valid,
         total_ids=segment.total_ids,
         seed=segment.seed,

@@ -14,8 +14,8 @@ from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
+from t5repro.engines.devices import set_environment
 from t5repro.inputs.packing import SHORTEST_SEGMENT
-from t5repro.model.devices import set_environment
 from t5repro.objectives.mode_tokens import mode_token_id
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair, single_seed

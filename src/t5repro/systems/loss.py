@@ -12,9 +12,9 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
+from t5repro.engines.replicas import over_replicas, replicas
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Tensor
-from t5repro.model.replicas import over_replicas, replicas
 from t5repro.systems.token_loss import PaddedMeanLoss, token_losses
 from t5repro.vocab.special_ids import PAD_ID
 

@@ -1,17 +1,16 @@
 """Batches of padding, where only the shapes of a training step matter."""
 
-import tensorflow as tf
+import numpy as np
 
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.inputs.batches import Array, Batch, Features
 from t5repro.model.labels import LabelColumns
-from t5repro.systems.loss import Features
-from t5repro.systems.training import Batch
 
 
 def two_sided(training: TrainingSettings, rows: int) -> Batch:
     """Return a batch of an encoder and a decoder."""
-    inputs = tf.zeros((rows, training.packed_inputs_length), tf.int32)
-    targets = tf.zeros((rows, training.targets_length), tf.int32)
+    inputs = np.zeros((rows, training.packed_inputs_length), np.int32)
+    targets = np.zeros((rows, training.targets_length), np.int32)
     features = {
         "encoder_ids": inputs,
         "encoder_segments": inputs,
@@ -24,20 +23,22 @@ def two_sided(training: TrainingSettings, rows: int) -> Batch:
 def joined(training: TrainingSettings, rows: int) -> Batch:
     """Return a batch of a decoder with inputs and targets in one row."""
     length = training.packed_inputs_length + training.targets_length
-    ids = tf.zeros((rows, length), tf.int32)
+    ids = np.zeros((rows, length), np.int32)
     names = ("decoder_ids", "decoder_segments", "decoder_prefix")
     return dict.fromkeys(names, ids), ids
 
 
 def answer_batch(features: Features, rows: int, columns: LabelColumns) -> Batch:
     """Return a batch of `LabelledInputs.batches` with these features of its texts."""
-    features["label_columns"] = tf.tile([next(iter(columns.columns.values()))], (rows, 1))
+    features["label_columns"] = np.tile(
+        np.array([next(iter(columns.columns.values()))], np.int32), (rows, 1)
+    )
     if columns.has_spans:
-        features["answer_span"] = tf.zeros((rows, 2), tf.int32)
-    return features, tf.zeros((rows, 1))
+        features["answer_span"] = np.zeros((rows, 2), np.int32)
+    return features, np.zeros((rows, 1), np.float32)
 
 
-def texts(training: TrainingSettings, rows: int, columns: LabelColumns) -> tf.Tensor:
+def texts(training: TrainingSettings, rows: int, columns: LabelColumns) -> Array:
     """Return ids of the texts of examples, with an axis of options if a task has them."""
     options = () if columns.options == 1 else (columns.options,)
-    return tf.zeros((rows, *options, training.inputs_length), tf.int32)
+    return np.zeros((rows, *options, training.inputs_length), np.int32)

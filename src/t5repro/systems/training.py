@@ -4,20 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-import tensorflow as tf
-
+from t5repro.inputs.batches import Batch, Batches
 from t5repro.model.labels import LabelColumns
-from t5repro.systems.loss import Features, Loss
+from t5repro.systems.loss import Loss
 from t5repro.systems.networks import Heads
 
 Settings = TypeVar("Settings")
-Batch = tuple[Features, tf.Tensor]
 
 
 class Rows(Protocol):
     """The rows that a training reads: batches are functions of the step."""
 
-    def batches(self, *, first_step: int, steps: int) -> tf.data.Dataset:
+    def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`."""
 
 

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import keras
+
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.engines.devices import Devices
 from t5repro.errors import SettingsError
 from t5repro.model.checkpoints import weight_variables
-from t5repro.model.devices import Devices
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.systems.networks import NETWORKS
 from t5repro.systems.training import Training
@@ -47,7 +49,7 @@ def compiled_model(
     heads = system.heads(settings, columns)
     network = NETWORKS[system.family](settings.model, heads, shape)
     loss = system.loss(settings, columns)
-    model = TrainedModel(
+    model = model_class()(
         network, loss, normaliser=training.loss_normaliser, micro_batches=training.micro_batches
     )
     freeze(network, training)
@@ -61,6 +63,17 @@ def compiled_model(
         steps_per_execution=settings.devices.steps_per_execution,
     )
     return model
+
+
+def model_class() -> type[TrainedModel]:
+    """Return the class of trained models of the engine."""
+    if keras.backend.backend() == "jax":
+        from t5repro.train.jax_step import JaxModel
+
+        return JaxModel
+    from t5repro.train.tensorflow_step import TensorFlowModel
+
+    return TensorFlowModel
 
 
 def make_optimizer(training: TrainingSettings) -> Optimizer:

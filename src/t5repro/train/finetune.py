@@ -8,8 +8,8 @@ from typing import Any
 from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
+from t5repro.engines.devices import prepare
 from t5repro.jobs.finetune import FinetuneJob
-from t5repro.model.devices import prepare
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.special_pieces import special_id

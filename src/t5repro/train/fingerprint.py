@@ -13,8 +13,8 @@ from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
+from t5repro.engines.compiled import engine
 from t5repro.files import describe_file
 from t5repro.model.checkpoints import Arrays
 
@@ -81,7 +81,7 @@ def fingerprint_of(
         "settings": {"rule": rule, "settings": settings},
         "inputs": [describe_file(path)["sha256"] for path in identity],
         "code": dict(code),
-        "libraries": {"keras": keras.__version__, "tensorflow": tf.__version__},
+        "libraries": {"keras": keras.__version__, **engine().libraries()},
     }
     return Fingerprint(
         {

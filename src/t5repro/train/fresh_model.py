@@ -5,10 +5,10 @@ from typing import Any
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
 from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.inputs.batches import Batch
 from t5repro.model.labels import NO_COLUMNS, LabelColumns, TaskAnswer
 from t5repro.systems.finetuning import finetuning_of
 from t5repro.systems.pretraining import pretraining_of
-from t5repro.systems.training import Batch
 from t5repro.task_table import facts_of
 from t5repro.train.compiled_model import compiled_model
 from t5repro.train.step import TrainedModel

@@ -1,8 +1,7 @@
 """A training step on JAX: one compiled function from state and batch to loss and new state.
 
-It computes what `train.step.TrainedModel` computes on TensorFlow, with the same network, loss and
-optimizer. Keras's own trainer on JAX is not used: it knows one loss of one output, and a loss here
-may read several heads.
+It computes what `tensorflow_step` computes, with the same network, loss and optimizer. Keras's own
+step on JAX is not used: it knows one loss of one output, and a loss here may read several heads.
 
 Shape suffixes: B rows of the batch.
 """
@@ -17,6 +16,7 @@ import keras
 
 from t5repro.systems.loss import Features, Loss, Normaliser
 from t5repro.train.optimizer import Optimizer
+from t5repro.train.step import TrainedModel
 
 Arrays = list[jax.Array]
 Sums = tuple[jax.Array, Arrays, Arrays]  # loss, other variables, gradients; see `JaxStep._sums`
@@ -62,7 +62,7 @@ class JaxStep:
         self.normaliser: Normaliser = normaliser
         self.micro_batches = micro_batches
         # The old state's memory holds the new one.
-        self._compiled = jax.jit(self._step, donate_argnums=0)
+        self._compiled = jax.jit(self.update, donate_argnums=0)
 
     def state(self) -> State:
         """Return a copy of the present state, to begin with.
@@ -100,9 +100,10 @@ class JaxStep:
             self.optimizer.variables,
         )
 
-    def _step(
+    def update(
         self, state: State, features: Features, targets: jax.Array
     ) -> tuple[State, jax.Array]:
+        """Return what a call returns, in operations of JAX that are not compiled yet."""
         weights, others, slots = state
         divisor = self.loss.divisor(targets, self.normaliser)
         term_weights = self.loss.term_weights(self.network, features, targets, divisor)
@@ -159,3 +160,33 @@ class JaxStep:
         parts = jax.tree.map(parts_of, (features, targets))
         total, _ = jax.lax.scan(add, (jnp.float32(0), others, zeros), parts)
         return total
+
+
+class JaxModel(TrainedModel):
+    """A trained model whose step is a function of JAX, which `fit` compiles."""
+
+    def compile(self, optimizer: Optimizer, **arguments: Any) -> None:
+        """Set the optimizer; Keras's own loss is not used."""
+        super().compile(optimizer=optimizer, **{**arguments, "loss": None, "jit_compile": True})
+        self._step = JaxStep(
+            self.network,
+            self.objective,
+            optimizer,
+            normaliser=self.normaliser,
+            micro_batches=self.micro_batches,
+        )
+
+    def train_step(
+        self, state: tuple[Arrays, Arrays, Arrays, Arrays], data: tuple[Features, jax.Array]
+    ) -> tuple[dict[str, jax.Array], tuple[Arrays, Arrays, Arrays, Arrays]]:
+        """Return the mean loss and the counts since a reset, and the state after an update."""
+        *before, metrics = state
+        features, targets = data
+        after, loss = self._step.update(State(*before), features, targets)
+        mapping = list(zip(self.metrics_variables, metrics, strict=True))
+        with keras.StatelessScope(state_mapping=mapping) as scope:
+            self.count(features, targets)
+            self._loss_tracker.update_state(loss, sample_weight=targets.shape[0])
+            logs = self.get_metrics_result()
+            counted = [scope.get_current_value(variable) for variable in self.metrics_variables]
+        return logs, (*after, counted)

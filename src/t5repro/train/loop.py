@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from t5repro.artifacts import HISTORY, OPTIMIZER, WEIGHTS
 from t5repro.config.flops import step_flops
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.engines.compiled import engine
+from t5repro.engines.devices import Devices
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_manifest, write_text
+from t5repro.inputs.batches import Batches
 from t5repro.model.checkpoints import (
     load_state,
     noise_variables,
@@ -29,7 +31,6 @@ from t5repro.model.checkpoints import (
     save_weights,
     weight_variables,
 )
-from t5repro.model.devices import Devices
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.progress import Progress, announce, name_of_work
 from t5repro.systems.training import Training
@@ -62,7 +63,7 @@ class TrainingJob:
             training starts from fresh weights.
         inputs: files that decide the result, for the manifest.
         identity: small files that change whenever an input does, such as its manifest.
-        batches: takes the first step and the number of steps, returns a dataset of batches.
+        batches: takes the first step and the number of steps, returns the batches.
         counters: takes the number of steps, returns counts of the inputs for the manifest; called
             only if there are steps.
         folder: receives the results.
@@ -87,7 +88,7 @@ class TrainingJob:
     initialize: Callable[[Any], str] | None
     inputs: tuple[Path, ...]
     identity: tuple[Path, ...]
-    batches: Callable[[int, int], tf.data.Dataset]
+    batches: Callable[[int, int], Batches]
     counters: Callable[[int], Mapping[str, Any]]
     folder: Path
     work: Path
@@ -245,7 +246,7 @@ def fit(
         )
         try:
             model.fit(
-                job.batches(first_step, steps).take(steps),
+                engine().feed(job.batches(first_step, steps)),
                 epochs=1,
                 callbacks=[callback],
                 verbose=0,

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 from t5repro.errors import storage_error
+from t5repro.train.event_file import EventFile
 from t5repro.train.loggers import Loggers
 
 TABLE = "speed.csv"
@@ -59,12 +58,12 @@ class Monitor:
         self._table = None if folder is None else folder / TABLE
         self.positions = positions
         self._flops = flops
-        self._writer: Any = None
+        self._events: EventFile | None = None
         self._begin_row()
         self._timed = False  # until the first call, which compiles, has ended
         if self._table is not None:
             _keep_rows(self._table, first_step)
-            self._writer = tf.summary.create_file_writer(events)
+            self._events = EventFile(events)
 
     def _begin_row(self) -> None:
         self._steps = self._filled = 0
@@ -90,7 +89,7 @@ class Monitor:
         self, step: int, loss: float, learning_rate: float, validation_loss: float | None = None
     ) -> None:
         """Write the row of the steps since the previous one."""
-        if self._table is None:
+        if self._table is None or self._events is None:
             return
         speeds: dict[str, float] = {}
         if self._timed_steps:
@@ -116,12 +115,10 @@ class Monitor:
                 csv.DictWriter(handle, COLUMNS).writerow(row)
         except OSError as error:
             raise storage_error(self._table, error) from error
-        # Flushed: a killed training keeps the rows up to its last one.
-        with self._writer.as_default():
-            for name in COLUMNS[1:]:
-                if name in row:
-                    tf.summary.scalar(name, row[name], step=step)
-            self._writer.flush()
+        for name in COLUMNS[1:]:
+            if name in row:
+                self._events.scalar(name, row[name], step)
+        self._events.flush()
         if self._loggers is not None:
             self._loggers.write(step, {name: row[name] for name in COLUMNS[1:] if name in row})
         self._begin_row()
@@ -133,18 +130,16 @@ class Monitor:
             step: steps so far.
             rows: texts with the keys ``task``, ``inputs``, ``targets`` and ``prediction``.
         """
-        if self._writer is None:
-            return
-        with self._writer.as_default():
-            tf.summary.text("samples", _markdown_table(rows), step=step)
-            self._writer.flush()
+        if self._events is not None:
+            self._events.text("samples", _markdown_table(rows), step)
+            self._events.flush()
 
     def close(self) -> None:
         """Close the TensorBoard file and the loggers."""
         if self._loggers is not None:
             self._loggers.finish()
-        if self._writer is not None:
-            self._writer.close()
+        if self._events is not None:
+            self._events.close()
 
 
 def _markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -20,9 +20,9 @@ from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.training import TrainingSettings
+from t5repro.engines.devices import prepare
 from t5repro.errors import DeviceError
 from t5repro.files import write_json
-from t5repro.model.devices import prepare
 from t5repro.progress import announce
 from t5repro.randomness import single_seed
 from t5repro.train import tpu_compiler

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.engines.devices import prepare
 from t5repro.errors import CorpusError, SettingsError
 from t5repro.jobs.pretrain import PretrainJob
-from t5repro.model.devices import prepare
 from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.sentence_files import sentence_file, word_starts_file
 from t5repro.vocab.token_files import split_files
 
 if TYPE_CHECKING:
-    import tensorflow as tf
-
+    from t5repro.inputs.batches import Batches
     from t5repro.inputs.rows import CorpusRows
 
 
@@ -129,7 +128,7 @@ def _load_inputs(
 
 def held_out_batches(
     settings: PretrainStage, folder: Path, sentences: Path | None = None
-) -> "tf.data.Dataset":
+) -> "Batches":
     """Return the batches of the loss on the validation split.
 
     Repetitions of an experiment get the same ones, so their losses compare.

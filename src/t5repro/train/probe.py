@@ -21,22 +21,22 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     Raises:
         DeviceError: the device is missing.
     """
-    from t5repro.model.devices import prepare
+    from t5repro.engines.devices import prepare
 
     prepare(settings.devices)
     import keras
-    import tensorflow as tf
 
+    from t5repro.engines.compiled import engine
     from t5repro.train.fresh_model import fresh_model, padding_batch
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
     model = fresh_model(settings, seed=single_seed(0, "probe"))
     batch = padding_batch(settings, rows)
-    step = tf.function(model.train_step, autograph=False)
+    step = engine().repeated_step(model, batch)
     times = []
     for _ in range(WARM_UP + steps):
         started = time.monotonic()
-        float(step(batch)["loss"])  # waits for the device
+        step()
         times.append(time.monotonic() - started)
     return statistics.median(times[WARM_UP:])

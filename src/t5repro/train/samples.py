@@ -10,10 +10,10 @@ from typing import Any
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
+from t5repro.engines.replicas import replicas_of, scope_of, shared_rows
 from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
-from t5repro.model.distribution import shared_rows
 from t5repro.model.span_answers import LIMITS_OF_BERT
 from t5repro.model.task_answers import task_answers
 from t5repro.model.task_rows import TaskRowEncoder, TaskRows, encode_rows, texts_of
@@ -104,11 +104,10 @@ class Samples:
         )
 
         def predict(model: Any) -> dict[tuple[str, int], str]:
-            strategy = model.distribute_strategy
             texts = {}
             for batch in batches(encoded, batch_size=len(encoded)):
-                rows = shared_rows(len(batch), strategy.num_replicas_in_sync)
-                with strategy.scope():
+                rows = shared_rows(len(batch), replicas_of(model))
+                with scope_of(model):
                     ids = greedy(
                         model.network,
                         pad_batch(batch, batch_size=rows),
@@ -132,12 +131,11 @@ class Samples:
         encoded: dict[str, TaskRows] = {}
 
         def predict(model: Any) -> dict[tuple[str, int], str]:
-            strategy = model.distribute_strategy
             texts: dict[tuple[str, int], str] = {}
             if not encoded:
                 encoded.update(encode_rows(encoder, texts_by_task, model.objective.columns))
             for task, rows in encoded.items():
-                with strategy.scope():
+                with scope_of(model):
                     answers = task_answers(
                         [model.network],
                         rows,
@@ -145,7 +143,7 @@ class Samples:
                         task=task,
                         inputs_length=settings.finetune.inputs_length,
                         batch_size=len(rows.rows),
-                        replicas=strategy.num_replicas_in_sync,
+                        replicas=replicas_of(model),
                         spans=LIMITS_OF_BERT,
                     )
                 texts |= {(task, number): text for number, text in enumerate(answers)}

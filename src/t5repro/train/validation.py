@@ -1,13 +1,11 @@
 """The loss on held-out text, which tells learning from memorising."""
 
-import functools
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
-import tensorflow as tf
+from keras import ops
 
-Features = dict[str, tf.Tensor]
-Sums = Callable[[tuple[Features, tf.Tensor]], list[tf.Tensor]]
+from t5repro.engines.compiled import compiled_sums
 
 
 class Validation:
@@ -18,10 +16,10 @@ class Validation:
         every_steps: interval, a multiple of the history's; steps.
     """
 
-    def __init__(self, batches: tf.data.Dataset, *, every_steps: int) -> None:
+    def __init__(self, batches: Iterable[Any], *, every_steps: int) -> None:
         self.every_steps = every_steps
-        self._batches = batches.cache()
-        self._sums: Sums | None = None
+        self._batches: Iterable[Any] = batches
+        self._sums: Any = None
 
     def loss(self, model: Any) -> float:
         """Return the mean cross-entropy of a target id in nats, without dropout and z-loss.
@@ -30,30 +28,18 @@ class Validation:
         other batches or `loss_normaliser` compare.
         """
         if self._sums is None:
-            self._sums = _sums_over_replicas(model)
+            self._sums = compiled_sums(model, sums)
+            self._batches = list(self._batches)
         summed, tokens = 0.0, 0
-        for batch in model.distribute_strategy.experimental_distribute_dataset(self._batches):
+        for batch in self._batches:
             batch_sum, batch_tokens = self._sums(batch)
             summed += float(batch_sum)
             tokens += int(batch_tokens)
         return summed / tokens
 
 
-def sums(model: Any, features: Features, targets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def sums(model: Any, features: Any, targets: Any) -> tuple[Any, Any]:
     """Return the summed cross-entropy of the rows of one replica, and their target ids."""
     loss = model.objective
     losses = loss.target_losses(model.network, features, targets, z_loss=0.0, training=False)
-    return tf.reduce_sum(losses), loss.count(targets)
-
-
-def _sums_over_replicas(model: Any) -> Sums:
-    strategy = model.distribute_strategy
-
-    def batch_sums(batch: tuple[Features, tf.Tensor]) -> list[tf.Tensor]:
-        replica_sums = strategy.run(functools.partial(sums, model), args=batch)
-        return [
-            strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in replica_sums
-        ]
-
-    compiled: Sums = tf.function(batch_sums, autograph=False)
-    return compiled
+    return ops.sum(losses), loss.count(targets)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Section
 
@@ -10,10 +10,14 @@ from t5repro.config.field import Section
 class DevicesSettings(Section):
     """Devices of training and prediction."""
 
+    engine: Literal["tensorflow", "jax"] = "tensorflow"
+    """Library that computes, behind Keras. Both train on the same batches from the same weights;
+    dropout draws other numbers, and sums differ in their rounding.
+    """
     kind: Literal["cpu", "gpu", "mirrored", "tpu"] = "cpu"
     """Device: a CPU, a GPU, all local GPUs (`mirrored`) or a TPU slice."""
     tpu: str = "local"
-    """Name or address of the TPU for `TPUClusterResolver`."""
+    """Name or address of the TPU for TensorFlow's `TPUClusterResolver`."""
     intra_op_threads: int = Field(2, ge=1)
     """Threads per operation on a CPU. The number affects the last bits of the results; with more
     than two, the size of the CPU's L2 cache does so too (D-043).
@@ -36,3 +40,14 @@ class DevicesSettings(Section):
     """TPU slice, such as `v5e:4x4`, for which pre-training is compiled before any other rule runs.
     If empty, this check is skipped.
     """
+
+    @model_validator(mode="after")
+    def _engine_can(self) -> "DevicesSettings":
+        if self.engine == "jax":
+            for name, need in (("cloud_folder", "copied to"), ("slice", "compiled for")):
+                if getattr(self, name):
+                    raise ValueError(
+                        f"devices.{name} is {getattr(self, name)!r}, which is {need} by TensorFlow "
+                        f"only; leave it empty, or set devices.engine to tensorflow"
+                    )
+        return self

@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines.devices import prepare
 from t5repro.files import write_text
-from t5repro.model.devices import prepare
 from t5repro.model.operations import functions, products
 from t5repro.model.operations.operation import Operation
 

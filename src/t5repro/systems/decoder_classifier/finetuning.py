@@ -1,15 +1,15 @@
 """The fine-tuning of GPT on labels, numbers and choices."""
 
-import tensorflow as tf
+import numpy as np
 
 from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.inputs.batches import Batch, Features
 from t5repro.model.labels import LabelColumns
 from t5repro.model.segment_rows import orders_of
 from t5repro.systems import padding
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss
 from t5repro.systems.labelled_rows import answer_heads, labelled_rows
-from t5repro.systems.loss import Features
-from t5repro.systems.training import Batch, Training
+from t5repro.systems.training import Training
 
 
 def _loss(settings: FinetuneStage, columns: LabelColumns) -> DecoderAnswerLoss:
@@ -23,7 +23,7 @@ def _padding(settings: FinetuneStage, rows: int, columns: LabelColumns) -> Batch
     features: Features = {
         f"{order}_{array}": text for order in orders for array in ("ids", "segments")
     }
-    features["last_positions"] = tf.zeros((*text.shape[:-1], 1), tf.int32)
+    features["last_positions"] = np.zeros((*text.shape[:-1], 1), np.int32)
     return padding.answer_batch(features, rows, columns)
 
 

@@ -1,11 +1,12 @@
 """The fine-tuning of an encoder on labels, numbers, choices and spans."""
 
 from t5repro.config.sections.finetune import FinetuneStage
+from t5repro.inputs.batches import Batch
 from t5repro.model.labels import LabelColumns
 from t5repro.systems import padding
 from t5repro.systems.encoder.loss import EncoderAnswerLoss
 from t5repro.systems.labelled_rows import answer_heads, labelled_rows
-from t5repro.systems.training import Batch, Training
+from t5repro.systems.training import Training
 
 
 def _loss(settings: FinetuneStage, columns: LabelColumns) -> EncoderAnswerLoss:

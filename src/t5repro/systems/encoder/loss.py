@@ -9,9 +9,9 @@ from typing import Any
 
 from keras import ops
 
+from t5repro.engines.replicas import over_replicas, replicas
 from t5repro.model.labels import SPAN
 from t5repro.model.layers import Tensor
-from t5repro.model.replicas import over_replicas, replicas
 from t5repro.systems.answer_loss import AnswerLoss
 from t5repro.systems.label_losses import cross_entropies, span_losses
 from t5repro.systems.loss import Features, Loss

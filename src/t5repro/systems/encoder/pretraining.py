@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-import tensorflow as tf
+import numpy as np
 
 from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.inputs.batches import Batch, Features
 from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
 from t5repro.model.labels import LabelColumns
 from t5repro.systems.encoder.loss import MaskedLoss
-from t5repro.systems.loss import Features
 from t5repro.systems.networks import Heads
-from t5repro.systems.training import Batch, Training
+from t5repro.systems.training import Training
 
 
 def _heads(settings: PretrainStage, columns: LabelColumns) -> Heads:
@@ -49,15 +49,15 @@ def _rows(
 
 def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch:
     training = settings.pretrain
-    text = tf.zeros((rows, training.inputs_length), tf.int32)
-    positions = tf.zeros((rows, training.targets_length), tf.int32)
+    text = np.zeros((rows, training.inputs_length), np.int32)
+    positions = np.zeros((rows, training.targets_length), np.int32)
     names = ("encoder_ids", "encoder_segments", "encoder_types")
     features: Features = dict.fromkeys(names, text)
     features["target_positions"] = positions
     if training.masked_lm.pair_task != "none":
-        features["pair_label"] = tf.zeros((rows,), tf.int32)
+        features["pair_label"] = np.zeros((rows,), np.int32)
     if training.masked_lm.boundary_weight:
-        features["boundary_positions"] = tf.zeros((*positions.shape, 2), tf.int32)
+        features["boundary_positions"] = np.zeros((*positions.shape, 2), np.int32)
         features["boundary_index"] = positions
     return features, positions
 

@@ -1,0 +1,119 @@
+"""Sets up the engine and the device of a run file.
+
+`prepare` must run before the first operation of the process; it imports Keras.
+"""
+
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.errors import DeviceError
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """The devices that a model runs on.
+
+    Attributes:
+        kind: value of the setting.
+        names: the engine's names of the devices.
+        strategy: `tf.distribute` strategy; absent on a single device and under JAX.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    strategy: Any = None
+
+    @property
+    def replicas(self) -> int:
+        """Number of devices that share a batch."""
+        return 1 if self.strategy is None else int(self.strategy.num_replicas_in_sync)
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
+        """Return the context to create model and optimizer in."""
+        return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
+
+
+def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
+    """Set the engine up and return the devices.
+
+    Args:
+        settings: the devices.
+        any_threads: warn instead if the engine already runs with other threads, as in a notebook.
+
+    Raises:
+        DeviceError: the device is missing, the engine is not installed or already runs with other
+            settings, or Keras does not start with its configuration file.
+    """
+    set_environment(settings)
+    with _readable_keras_json():
+        _import_keras()
+    import keras
+
+    if keras.backend.backend() != settings.engine:
+        raise DeviceError(
+            f"devices.engine is {settings.engine!r}, and this process already runs Keras on "
+            f"{keras.backend.backend()}; start another process, or another kernel of a notebook"
+        )
+    _set_keras()
+    if settings.engine == "jax":
+        from t5repro.engines import jax_engine
+
+        return jax_engine.devices(settings)
+    from t5repro.engines import tensorflow_engine
+
+    return tensorflow_engine.devices(settings, any_threads=any_threads)
+
+
+def set_environment(settings: DevicesSettings) -> None:
+    """Set the environment variables that Keras and the engine read when they start.
+
+    Raises:
+        DeviceError: the engine is imported already, with settings that cannot be changed.
+    """
+    os.environ["KERAS_BACKEND"] = settings.engine
+    if settings.engine == "jax":
+        from t5repro.engines.jax_environment import set_variables
+    else:
+        from t5repro.engines.tensorflow_environment import set_variables
+    set_variables(settings)
+
+
+@contextlib.contextmanager
+def _readable_keras_json() -> Iterator[None]:
+    """Name the file that TensorFlow and Keras read when they are imported, if they refuse it."""
+    try:
+        yield
+    except (ValueError, AssertionError) as error:  # TensorFlow's own copy of Keras asserts
+        raise DeviceError(
+            "Keras cannot read its configuration file: correct or delete keras.json in ~/.keras, "
+            f"or in the folder that KERAS_HOME names ({error or 'an unknown value'})"
+        ) from error
+
+
+def _set_keras() -> None:
+    """Set what ``keras.json``, variables or a notebook may have set and would decide numbers."""
+    import keras
+
+    keras.config.set_floatx("float32")
+    keras.config.set_dtype_policy("float32")
+    keras.config.set_epsilon(1e-7)
+    keras.config.set_image_data_format("channels_last")
+    keras.config.set_max_epochs(None)
+    keras.config.set_max_steps_per_epoch(None)
+
+
+def _import_keras() -> None:
+    """Import Keras without the packages that it has wrappers for, a third of the time it takes."""
+    modules: dict[str, Any] = sys.modules
+    absent = [name for name in ("pandas", "sklearn") if name not in modules]
+    modules.update(dict.fromkeys(absent))  # None: an import of it fails
+    try:
+        import keras  # noqa: F401
+    finally:
+        for name in absent:
+            del modules[name]

@@ -1,0 +1,20 @@
+"""The environment variables that JAX and XLA read when they start."""
+
+import os
+
+from t5repro.config.sections.devices import DevicesSettings
+
+PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}  # all others: whatever JAX finds
+FLAGS = "XLA_FLAGS"
+THREADS = "NPROC"  # from which XLA takes the size of its pool of threads
+INSTRUCTION_SET = "--xla_cpu_max_isa="
+
+
+def set_variables(settings: DevicesSettings) -> None:
+    """Set the variables; they have no effect after the first operation of a process."""
+    os.environ[THREADS] = str(settings.intra_op_threads)
+    if platform := PLATFORMS.get(settings.kind):
+        os.environ["JAX_PLATFORMS"] = platform
+    others = [flag for flag in os.environ.get(FLAGS, "").split() if INSTRUCTION_SET not in flag]
+    limit = [f"{INSTRUCTION_SET}AVX2"] if settings.instruction_set == "avx2" else []
+    os.environ[FLAGS] = " ".join([*others, *limit])

@@ -1,0 +1,193 @@
+"""TensorFlow as the engine: its devices, compiled functions, batches and replicas."""
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines.devices import Devices
+from t5repro.errors import DeviceError, SettingsError
+
+INTER_OP_THREADS = 2  # concurrent operations; does not change results
+PREFETCHED_BATCHES = 2
+
+
+class ThreadsError(DeviceError):
+    """TensorFlow already runs with another number of threads."""
+
+
+def devices(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
+    """Set TensorFlow up and return the devices; see `devices.prepare`."""
+    tf.get_logger().setLevel("ERROR")
+    try:
+        _set_threads(settings.intra_op_threads)
+    except ThreadsError as error:
+        if not any_threads:
+            raise
+        warnings.warn(f"{error}; the last bits may differ", stacklevel=3)
+    return _BY_KIND[settings.kind](settings)
+
+
+def libraries() -> dict[str, str]:
+    """Return name -> version of what computes."""
+    return {"tensorflow": tf.__version__}
+
+
+def feed(batches: Any) -> tf.data.Dataset:
+    """Return batches of NumPy as a dataset, made while the device computes."""
+    first = next(iter(batches))
+    return tf.data.Dataset.from_generator(
+        lambda: iter(batches),
+        output_signature=tf.nest.map_structure(tf.TensorSpec.from_tensor, tensors(first)),
+    ).prefetch(PREFETCHED_BATCHES)
+
+
+def tensors(batch: Any) -> Any:
+    """Return the arrays of a batch as tensors."""
+    return tf.nest.map_structure(tf.convert_to_tensor, batch)
+
+
+def repeated_step(model: Any, batch: Any) -> Callable[[], float]:
+    """Return a function that trains a model on the same batch and waits for the loss."""
+    step = tf.function(model.train_step, autograph=False)
+    data = tensors(batch)
+    return lambda: float(step(data)["loss"])
+
+
+def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Sequence[tf.Tensor]]:
+    """Return `function` compiled for all replicas of a model; see `compiled.compiled_sums`."""
+    strategy = model.distribute_strategy
+
+    @tf.function(autograph=False)
+    def over_all_replicas(batch: Any) -> list[tf.Tensor]:
+        sums = strategy.run(functools.partial(function, model), args=batch)
+        return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
+
+    def sums_of(batch: Any) -> Sequence[tf.Tensor]:
+        shards = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensors(batch))
+        return [value for batch in shards for value in over_all_replicas(batch)]
+
+    return sums_of
+
+
+def compiled_rows(
+    networks: Sequence[Any], function: Callable[..., tf.Tensor]
+) -> Callable[..., tf.Tensor]:
+    """Return `function` compiled for the replicas of the current strategy.
+
+    Replicas exchange nothing, so each may stop when its own rows are done.
+
+    Args:
+        networks: the graph reads their variables itself.
+        function: see `compiled.compiled_rows`.
+
+    Raises:
+        SettingsError: (on a call) the replicas cannot share the rows evenly.
+    """
+    strategy = tf.distribute.get_strategy()
+    replicas = strategy.num_replicas_in_sync
+    if replicas == 1:
+        return tf.function(function, autograph=False)
+
+    @tf.function(autograph=False)
+    def run_on_replicas(*shards: Any) -> Any:
+        return strategy.run(function, args=shards)
+
+    def run_on_all_rows(*arrays: tf.Tensor) -> tf.Tensor:
+        rows = arrays[0].shape[0]
+        if rows % replicas:
+            raise SettingsError(
+                f"{rows} rows cannot be shared evenly by {replicas} devices; make it a multiple"
+            )
+        shards = [_per_replica(strategy, tf.split(array, replicas)) for array in arrays]
+        return tf.concat(strategy.experimental_local_results(run_on_replicas(*shards)), axis=0)
+
+    return run_on_all_rows
+
+
+def _per_replica(strategy: tf.distribute.Strategy, shards: list[tf.Tensor]) -> Any:
+    """Return a value that is `parts[n]` on replica n."""
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: shards[context.replica_id_in_sync_group]
+    )
+
+
+def _set_threads(intra_op_threads: int) -> None:
+    threading = tf.config.threading
+    expected = (intra_op_threads, INTER_OP_THREADS)
+    actual = (
+        threading.get_intra_op_parallelism_threads(),
+        threading.get_inter_op_parallelism_threads(),
+    )
+    if actual == expected:
+        return
+    try:
+        threading.set_intra_op_parallelism_threads(intra_op_threads)
+        threading.set_inter_op_parallelism_threads(INTER_OP_THREADS)
+    except RuntimeError as error:
+        raise ThreadsError(
+            f"TensorFlow already runs with {actual[0]} threads inside an operation (0: all cores); "
+            f"devices.intra_op_threads is {intra_op_threads}; call prepare() before the "
+            "first operation of the process"
+        ) from error
+
+
+def _cpu(settings: DevicesSettings) -> Devices:
+    # An available GPU stays unused: results would depend on it.
+    with contextlib.suppress(RuntimeError):  # they are fixed after TensorFlow's first operation
+        tf.config.set_visible_devices([], "GPU")
+    tf.config.experimental.enable_op_determinism()
+    return Devices("cpu", ("CPU:0",))
+
+
+def _gpu(settings: DevicesSettings) -> Devices:
+    names = _logical("GPU")
+    if not names:
+        raise DeviceError(
+            f"devices.kind is 'gpu' but TensorFlow sees no GPU; it sees {_logical('CPU')}; "
+            "install the gpu extra (make cuda) and the driver, or set devices.kind to 'cpu'"
+        )
+    return Devices("gpu", names[:1])
+
+
+def _mirrored(settings: DevicesSettings) -> Devices:
+    names = _logical("GPU") or _logical("CPU")
+    if len(names) < 2:
+        raise DeviceError(
+            f"devices.kind is 'mirrored', which needs 2 or more GPUs; TensorFlow sees {names}; "
+            "set devices.kind to 'gpu' or 'cpu'"
+        )
+    if names[0].startswith("CPU"):
+        tf.config.experimental.enable_op_determinism()
+    return Devices("mirrored", names, tf.distribute.MirroredStrategy(list(names)))
+
+
+def _tpu(settings: DevicesSettings) -> Devices:
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=settings.tpu)
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+    except (ValueError, OSError, tf.errors.OpError) as error:
+        raise DeviceError(
+            f"devices.kind is 'tpu' but no TPU answers at devices.tpu {settings.tpu!r}; "
+            f"TensorFlow sees {_logical('CPU') + _logical('GPU')}; run on a TPU VM with "
+            "the tpu extra, or set devices.kind to 'cpu' or 'gpu'"
+        ) from error
+    return Devices("tpu", _logical("TPU"), tf.distribute.TPUStrategy(resolver))
+
+
+def _logical(kind: str) -> tuple[str, ...]:
+    names = (device.name for device in tf.config.list_logical_devices(kind))
+    return tuple(name.removeprefix("/device:") for name in names)
+
+
+_BY_KIND: dict[str, Callable[[DevicesSettings], Devices]] = {
+    "cpu": _cpu,
+    "gpu": _gpu,
+    "mirrored": _mirrored,
+    "tpu": _tpu,
+}
