@@ -5,12 +5,14 @@ python fused_and_plain.py FILE.npz
 Rows are padded; dropout is on, and both networks draw the same noise.
 """
 
+import os
 import sys
 
 import jax
 import numpy as np
 import tiny_training as tiny
 
+os.environ["KERAS_BACKEND"] = "jax"
 from t5repro.model.transformer import EncoderDecoder
 from t5repro.systems.loss import TextLoss
 from t5repro.train.adafactor import Adafactor

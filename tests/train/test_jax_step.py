@@ -1,54 +1,29 @@
 """The training step on JAX computes what TensorFlow's does, from the same state."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from engine_steps import cases
+from jax_environment import ENVIRONMENT, MARKS, PYTHON, run
 
-ROOT = Path(__file__).parents[2]
-JAX = ROOT / ".venv/jax"
-PROGRAM = ROOT / "tests/support/engine_steps.py"
+PROGRAM = str(ROOT / "tests/support/engine_steps.py")
 CASES = tuple(cases())
 # The softmax over keys, or over places, does not depend on these: their gradients are rounding,
 # which an optimizer that divides by their size makes as large as any other.
 WITHOUT_EFFECT = ("/k_bias", "span_head/bias")
 
-pytestmark = [
-    pytest.mark.parity,
-    pytest.mark.skipif(not JAX.exists(), reason="JAX is not installed: make parity"),
-]
-
-
-def run(*arguments: str, jax: bool, program: Path = PROGRAM, also: Path | None = None) -> str:
-    """Run a program of its own; JAX must not see TensorFlow's settings, or the reverse."""
-    paths = [path for path in (JAX if jax else None, also) if path]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT / "tests/support"])),
-        "JAX_PLATFORMS": "cpu",
-        "KERAS_BACKEND": "jax" if jax else "tensorflow",
-    }
-    done = subprocess.run(
-        [sys.executable, str(program), *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the steps of both engines."""
     folder = tmp_path_factory.mktemp("engines")
-    run("tensorflow", str(folder), jax=False)
-    run("jax", str(folder), jax=True)
+    run(sys.executable, PROGRAM, "tensorflow", str(folder))
+    run(PYTHON, PROGRAM, "jax", str(folder))
     return folder
 
 
@@ -92,8 +67,7 @@ def test_clipping_bites_in_its_case(steps: Path) -> None:
 
 
 def test_fused_attention_has_the_loss_and_the_gradients_of_plain_attention(tmp_path: Path) -> None:
-    program = ROOT / "tests/support/fused_and_plain.py"
-    run(str(tmp_path / "both.npz"), jax=True, program=program)
+    run(PYTHON, str(ROOT / "tests/support/fused_and_plain.py"), str(tmp_path / "both.npz"))
     with np.load(tmp_path / "both.npz") as both:
         names = [name.removeprefix("plain ") for name in both if name.startswith("plain ")]
         assert len(names) > 20
@@ -105,10 +79,11 @@ def test_fused_attention_has_the_loss_and_the_gradients_of_plain_attention(tmp_p
 def test_the_benchmark_of_a_gpu_can_be_rehearsed_without_one() -> None:
     pytest.importorskip("torch", reason="peers are not installed: make parity")
     parts = ("base, compiled, SDPA", "base, greedy", "base, ours, fused", "base, greedy, ours")
-    program = ROOT / "benchmarks/accelerator.py"
     options = ("--rehearse", "--steps", "1", "--parts", *parts)
-    # SDPA of T5 came with transformers 5.
-    peers = ROOT / ".venv/transformers-5"
-    table = run(*options, jax=True, program=program, also=peers).rpartition("\n\n| part")[2]
+    # Torch is in the environment of the other peers; SDPA of T5 came with transformers 5.
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    paths = (ROOT / ".venv/transformers-5", ENVIRONMENT / "lib" / version / "site-packages")
+    output = run(sys.executable, str(ROOT / "benchmarks/accelerator.py"), *options, paths=paths)
+    table = output.rpartition("\n\n| part")[2]
     assert "failed" not in table
     assert [table.count(f"x {part}") for part in parts[:2]] == [1, 1]
