@@ -8,10 +8,10 @@ TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
 
-# What a run needs: the environment of `make runtime` or `make cuda`, if it is there.
-ENVIRONMENT := $(or $(wildcard .venv/runtime),$(wildcard .venv/cuda),.venv/installed)
+# What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
+ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -24,12 +24,18 @@ runtime: .venv/runtime ## .venv with what a run on a CPU needs: no Spark, export
 
 cuda: .venv/cuda ## .venv with what a run on an NVIDIA GPU needs
 
+jax: .venv/jax-cpu ## .venv with what a run on JAX and a CPU needs, without TensorFlow
+
+jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs, without TensorFlow
+
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
 .venv/runtime: requirements/runtime.txt pyproject.toml
 .venv/cuda: requirements/cuda.txt pyproject.toml
-.venv/installed .venv/runtime .venv/cuda:
+.venv/jax-cpu: requirements/jax.txt pyproject.toml
+.venv/jax-cuda: requirements/jax-cuda.txt pyproject.toml
+.venv/installed .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda:
 	$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'Python 3.11, 3.12 or 3.13 is needed; name one with make PYTHON=python3.12')"
-	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 3 to 8 GB of disk, a few minutes"
+	@echo "installing $$(grep -c '^[a-z].*==' $<) locked packages into .venv: 2 to 8 GB of disk, a few minutes"
 	$(PYTHON) -m venv --clear .venv # a package of an older lock, or of `make parity`, would stay
 	# pip of Debian 12 would run setup.py of four packages, which then have no list of their files.
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --use-pep517 -r $<
@@ -44,8 +50,8 @@ test-all: setup ## run every test
 
 parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
 
-parity-4: .venv/torch .venv/transformers-5/installed .venv/jax/installed # all of them, before `.venv` is used
-	pytest -m parity tests/parity tests/train/test_jax_step.py tests/c4/test_parity_tfds.py
+parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed # all of them, before `.venv` is used
+	pytest -m parity tests/parity tests/train/test_jax_step.py tests/train/test_jax_training.py tests/c4/test_parity_tfds.py
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
@@ -59,9 +65,16 @@ parity-5: .venv/transformers-5/installed
 	for lock in cpu cuda; do $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/torch-$$lock.txt && break; done
 	touch $@
 
-# Folders of their own, found before the packages of .venv, which has transformers 4 and no JAX.
-.venv/transformers-5/installed .venv/jax/installed: .venv/%/installed: .venv/torch requirements/%.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/$*.txt
+# A folder of its own, found before the packages of .venv, which has transformers 4.
+.venv/transformers-5/installed: .venv/torch requirements/transformers-5.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $(@D) -r requirements/transformers-5.txt
+	touch $@
+
+# The second engine, for the tests: without TensorFlow, so that nothing can import it.
+.venv-jax/installed: requirements/jax.txt .venv/installed
+	$(PYTHON) -m venv --clear .venv-jax
+	.venv-jax/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --use-pep517 -r requirements/jax.txt
+	.venv-jax/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
 browser: .venv/browser ## look at the report of a small run in Chromium; installs its driver

@@ -12,12 +12,14 @@ import numpy as np
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.files import read_json_lines, write_text
+from t5repro.inputs.finetuning import tokenise
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import log_to
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
 from t5repro.vocab.train import make_vocabulary
+from t5repro.vocab.vocabulary import Vocabulary
 
 SPLITS = {
     "glue_sst2": ("train", "validation"),
@@ -70,21 +72,20 @@ def _vocabulary(folder: Path, files: dict[str, Path]) -> None:
 
 
 def write_ids(files: dict[str, Path], folder: Path) -> Path:
-    """Tokenise all examples and write them in shuffled order, for programs without TensorFlow.
+    """Tokenise all examples and write them in shuffled order, for programs without t5repro.
 
     Returns:
         Path of an npz file: `inputs` and `targets` are the concatenated ids of all examples,
         `inputs_lengths` and `targets_lengths` their lengths.
     """
-    from t5repro.inputs.finetuning import tokenise
-
     rows = [row for path in files.values() for row in read_json_lines(path)]
     order = np.random.default_rng(0).permutation(len(rows))
+    vocabulary = Vocabulary.load(folder / VOCABULARY)
     arrays = {}
     for side, max_length in zip(("inputs", "targets"), MAX_LENGTHS, strict=True):
         ids = tokenise(
             [rows[index][side] for index in order],
-            proto=(folder / VOCABULARY).read_bytes(),
+            vocabulary=vocabulary,
             max_length=max_length,
             label=side,
         )

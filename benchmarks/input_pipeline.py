@@ -4,9 +4,9 @@
 
 Packing: `inputs.packing.pack_rows` places the shuffled examples of `glue_data` in rows of 512
 inputs and 114 targets; the rows of a mixture (draw, pack, sort) are timed separately. Span
-corruption: all of tf.data, from random ids of documents of log-normal length to the batches of
-pre-training; positions are counted over inputs and targets. Times are wall-clock time and processor
-time of all threads.
+corruption: from random ids of documents of log-normal length to the batches of pre-training, made
+by one thread; positions are counted over inputs and targets. Times are wall-clock time and
+processor time of all threads.
 """
 
 import argparse
@@ -21,11 +21,13 @@ import glue_data
 import interleaved_runs as runs
 import numpy as np
 
-from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
-from t5repro.engines.devices import prepare
+from t5repro.inputs.packing import pack_rows
+from t5repro.inputs.pretraining import load_corpus_inputs
+from t5repro.inputs.task_mixture import Mixture, draw_rows
 from t5repro.progress import log_to
+from t5repro.vocab.token_files import id_dtype
 
 VOCAB = VocabSettings(vocab_size=32_000, extra_ids=100)
 DOCUMENTS = 20_000
@@ -65,8 +67,6 @@ def packing(data: Path, folder: Path, rounds: int) -> list[list[str]]:
 
 
 def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
-    from t5repro.inputs.packing import pack_rows
-
     intervals = []
     for _ in range(rounds):
         begin = now()
@@ -76,8 +76,6 @@ def _packed(lengths: np.ndarray, rounds: int) -> list[str]:
 
 
 def _mixed(lengths: np.ndarray, rounds: int) -> list[str]:
-    from t5repro.inputs.task_mixture import Mixture, draw_rows
-
     mixture = Mixture(("all",), np.ones(1), np.array([len(lengths)]), lengths)
     rows, intervals = 20_000, []
     for _ in range(rounds):
@@ -106,8 +104,6 @@ def _line(name: str, lengths: np.ndarray, count: int, rows: int, seconds: Second
 
 def corruption(folder: Path, rounds: int) -> list[list[str]]:
     """Return rows of the table of span corruption."""
-    from t5repro.vocab.token_files import id_dtype
-
     generator = np.random.default_rng(0)
     lengths = np.maximum(4, generator.lognormal(5.5, 1.0, DOCUMENTS)).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -124,8 +120,6 @@ def corruption(folder: Path, rounds: int) -> list[list[str]]:
 def _corrupted(
     folder: Path, name: str, rows: int, inputs: int, targets: int, *, concatenate: bool, rounds: int
 ) -> list[str]:
-    from t5repro.inputs.pretraining import load_corpus_inputs
-
     source = load_corpus_inputs(
         PretrainSettings(
             batch_size=rows,
@@ -142,8 +136,8 @@ def _corrupted(
     steps = min(4000, TIMED_POSITIONS // positions)
     intervals = []
     for _ in range(rounds):
-        batches = iter(source.batches(first_step=0, steps=steps))
-        begin = now()  # batches are made from here on
+        batches = source.batches(first_step=0, steps=steps)
+        begin = now()  # batches are made when they are read
         count = sum(1 for _ in batches)
         intervals.append((begin, now()))
         if count != steps:
@@ -164,7 +158,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with glue/ and superglue/")
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
-    prepare(DevicesSettings())
     print(f"medians of {arguments.rounds} rounds; {runs.machine()}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:

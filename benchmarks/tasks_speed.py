@@ -3,14 +3,13 @@
     python benchmarks/tasks_speed.py --data FOLDER/tasks [--rounds 3]
 
 Times the stage `tasks` (read, check, write as JSON lines, flush to the disk, hash for the manifest)
-and the tokenisation of its examples as fine-tuning does it, in tf.data. Imports and the training of
-the vocabulary are excluded; the last line says whether TensorFlow was imported before tokenisation.
-Wall time depends on other work on the machine, so processor time of all threads is measured, too.
+and the tokenisation of its examples as fine-tuning does it. Imports and the training of the
+vocabulary are excluded. Wall time depends on other work on the machine, so processor time of all
+threads is measured, too.
 """
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,12 +21,14 @@ import interleaved_runs as runs
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.files import read_json, read_json_lines, write_text
+from t5repro.inputs.finetuning import tokenise
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import log_to
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.build import write_examples
 from t5repro.vocab.train import make_vocabulary
+from t5repro.vocab.vocabulary import Vocabulary
 
 TASKS = ("glue_sst2", "glue_cola", "glue_rte", "glue_mrpc", "glue_stsb")
 SPLITS = ("train", "validation")
@@ -89,18 +90,17 @@ def examples(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def tokenise_all(folder: Path, proto: bytes) -> Seconds:
+def tokenise_all(folder: Path, vocabulary: Vocabulary) -> Seconds:
     """Read and tokenise every example as fine-tuning does; return seconds."""
-    from t5repro.inputs.finetuning import tokenise
-
     begin = read_clocks()
     rows = examples(folder)
     for side, max_length in enumerate(MAX_LENGTHS):
-        tokenise([row[side] for row in rows], proto=proto, max_length=max_length, label="tokenise")
+        texts = [row[side] for row in rows]
+        tokenise(texts, vocabulary=vocabulary, max_length=max_length, label="tokenise")
     return seconds_since(begin)
 
 
-def train_on_examples(folder: Path) -> bytes:
+def train_on_examples(folder: Path) -> Vocabulary:
     """Train a vocabulary on the examples and return it."""
     write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
     stage = VocabStage(vocab=VocabTraining(vocab_size=PIECES, required_characters="_"))
@@ -113,7 +113,7 @@ def train_on_examples(folder: Path) -> bytes:
             manifest=folder / "vocab.json",
         )
     )
-    return (folder / "sentencepiece.model").read_bytes()
+    return Vocabulary.load(folder / "sentencepiece.model")
 
 
 def main() -> None:
@@ -125,10 +125,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, log_to(Path(name) / "log"):
         folder = Path(name)
         prepared = [prepare(arguments.data, folder) for _ in range(arguments.rounds)]
-        imported_early = "tensorflow" in sys.modules
-        proto = train_on_examples(folder)
-        tokenise_all(folder, proto)  # imports TensorFlow
-        tokenised = [tokenise_all(folder, proto) for _ in range(arguments.rounds)]
+        vocabulary = train_on_examples(folder)
+        tokenised = [tokenise_all(folder, vocabulary) for _ in range(arguments.rounds)]
     rows = prepared[0][0]
     text_seconds, id_seconds = medians([seconds for _, seconds in prepared]), medians(tokenised)
     print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}")
@@ -146,7 +144,6 @@ def main() -> None:
             f"{name}: {wall:.2f} s, {rows / wall:,.0f} rows/s; "
             f"processor {processor:.2f} s, {rows / processor:,.0f} rows/s"
         )
-    print(f"TensorFlow imported before tokenising: {'yes' if imported_early else 'no'}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,12 @@ compile --extra gpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/c
 echo "tensorflow; python_version < '3'" > requirements/.override.txt
 compile --extra tpu --extra dev -c requirements/cpu-gpu.txt --override requirements/.override.txt \
     pyproject.toml -o requirements/tpu.txt
+# Keras Hub asks for tensorflow-text, which only its own networks need; a run on JAX has neither.
+echo "tensorflow-text; python_version < '3'" >> requirements/.override.txt
+for extra in jax jax-cuda; do
+    compile --extra $extra -c requirements/cpu-gpu.txt --override requirements/.override.txt \
+        pyproject.toml -o requirements/$extra.txt
+done
 rm requirements/.override.txt
 # The TPU compiler is no part of the run's environment: `make preflight` gives it one of its own.
 sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/jaxlib/\njaxlib/; s/libtpu/\nlibtpu/' |
@@ -45,5 +51,3 @@ EOF
 echo tensorflow-datasets==4.9.10 | compile --no-deps --no-header - >> requirements/parity.txt
 printf '%s\n' transformers==5.23.0 huggingface-hub==2.4.0 tokenizers==0.23.3 |
     compile --no-deps - -o requirements/transformers-5.txt
-# The rest of what JAX needs is in the environment of a run.
-extra jax | compile --no-deps - -o requirements/jax.txt

@@ -23,6 +23,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     prepare(devices)
     import keras
 
+    from t5repro.engines.compiled import engine
     from t5repro.inputs.finetuning import load_task_inputs
     from t5repro.train.fresh_model import fresh_model
 
@@ -53,8 +54,9 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     clock = shared.Clock(shapes.WARM_UP_STEPS)
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shapes.WARM_UP_STEPS
-    model.fit(inputs.batches(first_step=0, steps=count), epochs=1, callbacks=[ticks], verbose=0)
-    timed = inputs.plan(first_step=shapes.WARM_UP_STEPS, steps=steps).examples
+    batches = engine().feed(inputs.batches(first_step=0, steps=count))
+    model.fit(batches, epochs=1, callbacks=[ticks], verbose=0)
+    timed = inputs.rows(first_step=shapes.WARM_UP_STEPS, steps=steps).examples
     clock.tell(
         examples=len(timed),
         filled=int(inputs.mixture.lengths[timed, 0].sum()),

@@ -2,7 +2,7 @@
 
 Both choose their kernels by the CPU when NumPy is imported, and kernels of another width round
 differently: the last digit of a correlation would depend on the machine. The package calls `fix`
-before it imports anything else. `model/devices.py` does the same for TensorFlow, by settings.
+before it imports anything else. `engines` does the same for TensorFlow and JAX, by settings.
 """
 
 import os

@@ -26,6 +26,9 @@ FOUNDATION = {
     "strict_json",
 }
 TASKS = {"task_facts", "task_table"}
+TRAINING = {
+    *("engines", "inputs", "model", "objectives", "randomness", "systems", "train", "vocab")
+}
 ALLOWED = {  # rule -> parts of the package that its closure may contain
     "data_fetch": {"data"},
     "data": {"data"},
@@ -38,17 +41,19 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "vocab": {"vocab"},
     "tokens": {"vocab"},
     "sentences": {"c4", "vocab"},
-    "pretrain": {"inputs", "model", "objectives", "randomness", "systems", "train", "vocab"},
-    "preflight": {
-        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab"),
-        *TASKS,
-    },
+    "pretrain": {*TRAINING},
+    "preflight": {*TRAINING, "tasks", *TASKS},
     "tasks": {"tasks", "task_facts"},
-    "finetune": {
-        *("inputs", "model", "objectives", "randomness", "systems", "tasks", "train", "vocab"),
+    "finetune": {*TRAINING, "tasks", "task_table"},
+    "evaluate_predict": {
+        "engines",
+        "evaluate",
+        "model",
+        "randomness",
+        "systems",
         "task_table",
+        "vocab",
     },
-    "evaluate_predict": {"evaluate", "model", "randomness", "systems", "task_table", "vocab"},
     "evaluate_score": {"evaluate", "metrics", "randomness", "tasks", *TASKS},
     "report": {
         "evaluate",

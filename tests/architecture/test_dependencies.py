@@ -22,6 +22,7 @@ ALLOWED = (
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
+    ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
     ("src/t5repro/model/fused_attention.py", ("cpu", "jax")),
     ("src/t5repro/train/jax_step.py", ("cpu", "jax")),
     ("src/t5repro/**/*.py", ("cpu",)),

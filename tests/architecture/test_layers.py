@@ -19,7 +19,7 @@ ORDER = (  # from the lowest layer to the highest
     ("files", "randomness", "progress", "task_table"),
     ("config",),
     ("jobs",),
-    ("metrics", "vocab", "lineage", "data"),
+    ("engines", "metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),
     ("inputs", "plan"),
     ("systems", "versions"),
@@ -30,9 +30,7 @@ ORDER = (  # from the lowest layer to the highest
     ("__main__",),
 )
 LAYERS = {part: number for number, parts in enumerate(ORDER) for part in parts}
-WITH_TENSORFLOW = {
-    *("objectives", "model", "inputs", "systems", "train", "evaluate", "publish", "inference")
-}
+WITH_TENSORFLOW = {*("engines", "model", "systems", "train", "evaluate", "publish", "inference")}
 LONGEST_MODULE_LINES = 400
 TREE = Tree.of(ROOT)
 MODULES = sorted(PACKAGE.rglob("*.py"))

@@ -84,8 +84,7 @@ def test_steps_on_rows_of_sentences_are_those_with_tokens_of_the_document(
     with contextlib.chdir(tmp_path):
         inputs, steps = open_recorded_inputs(Path(path))
         seen = [
-            set((features["encoder_ids"].numpy() - 10).ravel())
-            | set((targets.numpy() - 10).ravel())
+            {*(features["encoder_ids"] - 10).ravel(), *(targets - 10).ravel()}
             for features, targets in inputs.batches(first_step=0, steps=steps)
         ]
     assert steps == 15

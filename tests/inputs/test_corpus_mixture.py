@@ -12,8 +12,6 @@ from t5repro.config.sections.vocab import VocabSettings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.inputs.corpus_mixture import ROW_UNITS, MixedInputs, load_finetuning_inputs
 
-pytestmark = pytest.mark.keras
-
 ROWS = 5
 
 
@@ -56,11 +54,8 @@ def mixed(tmp_path, write_tokens, vocabulary):
     return load
 
 
-def arrays(dataset):
-    return [
-        {name: value.numpy() for name, value in {**features, "targets": targets}.items()}
-        for features, targets in dataset
-    ]
+def arrays(batches):
+    return [{**features, "targets": targets} for features, targets in batches]
 
 
 def same(one, other):

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
 
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
-from t5repro.inputs.finetuning import TaskInputs, load_task_inputs, tokenise
+from t5repro.inputs.finetuning import TaskInputs, Tokenised, load_task_inputs, tokenise
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
-
-pytestmark = pytest.mark.keras
 
 MULTILINGUAL = [
     "The mill turns.",
@@ -51,14 +51,14 @@ def segments(batch: tuple[dict[str, Any], Any]) -> list[tuple[list[int], list[in
     found = []
     for row in range(targets.shape[0]):
         encoder, decoder = (
-            features[name].numpy()[row] for name in ("encoder_segments", "decoder_segments")
+            features[name][row] for name in ("encoder_segments", "decoder_segments")
         )
         assert encoder.max() == decoder.max() > 0
         for number in range(1, encoder.max() + 1):
             found.append(
                 (
-                    features["encoder_ids"].numpy()[row][encoder == number].tolist(),
-                    targets.numpy()[row][decoder == number].tolist(),
+                    features["encoder_ids"][row][encoder == number].tolist(),
+                    targets[row][decoder == number].tolist(),
                 )
             )
     return found
@@ -66,7 +66,7 @@ def segments(batch: tuple[dict[str, Any], Any]) -> list[tuple[list[int], list[in
 
 def test_ids_are_those_of_sentencepiece(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
-    found = tokenise(MULTILINGUAL, proto=vocabulary.read_bytes(), max_length=10_000, label="test")
+    found = tokenise(MULTILINGUAL, vocabulary=known, max_length=10_000, label="test")
     pieces = np.split(found.ids, found.starts[1:])
     assert [piece.tolist() for piece in pieces] == [
         [*known.encode(text), 1] for text in MULTILINGUAL
@@ -90,7 +90,7 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
         " ".join(random.choice(words, random.integers(1, 60))) + "." * int(random.integers(4, 12))
         for _ in range(2000)
     ]
-    found = tokenise(texts, proto=model.read_bytes(), max_length=10_000, label="test")
+    found = tokenise(texts, vocabulary=known, max_length=10_000, label="test")
     pieces = [
         found.ids[start : start + length].tolist()
         for start, length in zip(found.starts, found.lengths, strict=True)
@@ -99,10 +99,62 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
     assert pieces == [[*known.encode(text), 1] for text in texts]
 
 
+@pytest.fixture(scope="module")
+def reference(vocabulary: Path) -> Any:
+    """The tokenizer of tensorflow-text: an independent reading of the same model."""
+    tensorflow_text = pytest.importorskip("tensorflow_text")
+    return tensorflow_text.SentencepieceTokenizer(model=vocabulary.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def known(vocabulary: Path) -> Vocabulary:
+    return Vocabulary.load(vocabulary)
+
+
+def by_text(found: Tokenised) -> list[list[int]]:
+    """Return the ids of each text without EOS."""
+    return [
+        found.ids[start : start + length - 1].tolist()
+        for start, length in zip(found.starts, found.lengths, strict=True)
+    ]
+
+
+@pytest.mark.keras
+def test_hard_texts_have_the_ids_of_tensorflow_text(known: Vocabulary, reference: Any):
+    texts = [
+        *MULTILINGUAL,
+        "a\0b",
+        "\0",
+        "\ufeffx\ufffd\U0010ffff",
+        "n\u0303" * 40 + "\u0301" * 500,
+        "\r\n\x0b\x1c\u2028\u3000 a \u00a0 b",
+        "\u202eright to left\u202c",
+        "mill" * 20_000,
+        "\u2581" * 3000,
+    ]
+    found = tokenise(texts, vocabulary=known, max_length=10**6, label="test")
+    assert by_text(found) == reference.tokenize(texts).to_list()
+
+
+@pytest.mark.keras
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=20))
+def test_any_text_has_the_ids_of_tensorflow_text(known: Vocabulary, reference: Any, texts):
+    found = tokenise(texts, vocabulary=known, max_length=10**6, label="test")
+    assert by_text(found) == reference.tokenize(texts).to_list()
+
+
+def test_texts_of_several_batches_keep_their_order(known: Vocabulary, monkeypatch):
+    texts = [f"the mill {number % 90} by the river" for number in range(300)]
+    whole = tokenise(texts, vocabulary=known, max_length=9, label="test")
+    monkeypatch.setattr("t5repro.inputs.finetuning.TEXTS_PER_BATCH", 7)
+    parts = tokenise(texts, vocabulary=known, max_length=9, label="test")
+    assert all((a == b).all() for a, b in zip(whole, parts, strict=True))
+
+
 def test_a_text_that_repeats_is_kept_once(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
     texts = ["The mill", "positive", "The mill", "positive", "positive"]
-    found = tokenise(texts, proto=vocabulary.read_bytes(), max_length=50, label="test")
+    found = tokenise(texts, vocabulary=known, max_length=50, label="test")
     assert found.ids.tolist() == [*known.encode("The mill"), 1, *known.encode("positive"), 1]
     assert found.starts.tolist() == [found.starts[0], found.starts[1]] * 2 + [found.starts[1]]
     assert len(found.lengths) == len(found.cut) == 5
@@ -112,7 +164,7 @@ def test_long_texts_are_cut_before_eos(vocabulary: Path):
     known = Vocabulary.load(vocabulary)
     fits, long = "The mill", "The mill turns slowly by the river"
     length = len(known.encode(fits)) + 1
-    found = tokenise([fits, long], proto=vocabulary.read_bytes(), max_length=length, label="test")
+    found = tokenise([fits, long], vocabulary=known, max_length=length, label="test")
     assert found.cut.tolist() == [False, True]
     assert found.ids[length:].tolist() == [*known.encode(long)[: length - 1], 1]
 
@@ -138,11 +190,11 @@ def test_the_decoder_reads_the_targets_shifted_within_their_segment(
 ):
     inputs = load(settings_of(), write_examples(three_tasks), vocabulary, task_vocab)
     for features, targets in inputs.batches(first_step=0, steps=5):
-        numbers = features["decoder_segments"].numpy()
+        numbers = features["decoder_segments"]
         before = np.pad(numbers, ((0, 0), (1, 0)))[:, :-1]
-        shifted = np.pad(targets.numpy(), ((0, 0), (1, 0)))[:, :-1]
+        shifted = np.pad(targets, ((0, 0), (1, 0)))[:, :-1]
         expected = np.where(numbers == before, shifted, 0)
-        assert (features["decoder_ids"].numpy() == expected).all()
+        assert (features["decoder_ids"] == expected).all()
 
 
 def test_step_n_depends_on_n_alone(
@@ -170,14 +222,13 @@ def test_neither_the_order_of_tasks_nor_of_files_matters(
     assert one == other
 
 
-def test_shapes_are_fixed_and_known_before_the_first_batch(
+def test_every_batch_has_rows_of_the_lengths_of_the_settings(
     three_tasks, write_examples, vocabulary: Path, task_vocab: VocabSettings
 ):
     inputs = load(settings_of(), write_examples(three_tasks), vocabulary, task_vocab)
-    features, targets = inputs.batches(first_step=0, steps=2).element_spec
-    assert features["encoder_ids"].shape.as_list() == [4, 48]
-    assert features["decoder_segments"].shape.as_list() == [4, 16]
-    assert targets.shape.as_list() == [4, 16]
+    for features, targets in inputs.batches(first_step=0, steps=2):
+        assert features["encoder_ids"].shape == (4, 48)
+        assert features["decoder_segments"].shape == targets.shape == (4, 16)
 
 
 def test_counters_say_what_was_asked_drawn_and_cut(
@@ -196,7 +247,7 @@ def test_counters_say_what_was_asked_drawn_and_cut(
         for task, rate in counters["rates_asked"].items()
     )
     filled = sum(
-        int((features["encoder_ids"].numpy() > 0).sum() + (targets.numpy() > 0).sum())
+        int((features["encoder_ids"] > 0).sum() + (targets > 0).sum())
         for features, targets in batches
     )
     assert counters["padding_share"] == round(1 - filled / (200 * 4 * 64), 6)
@@ -254,14 +305,14 @@ def test_a_decoder_alone_reads_targets_behind_inputs(
     ):
         pairs = iter(segments(one))
         for row in range(4):
-            kept = features["decoder_segments"].numpy()[row]
+            kept = features["decoder_segments"][row]
             for number in range(1, kept.max() + 1):
                 here = kept == number
                 inputs, answer = next(pairs)
-                ids = features["decoder_ids"].numpy()[row][here].tolist()
+                ids = features["decoder_ids"][row][here].tolist()
                 assert ids == [0, *inputs, *answer][:-1]
-                assert targets.numpy()[row][here].tolist() == [0] * len(inputs) + answer
-                assert features["decoder_prefix"].numpy()[row][here].sum() == len(inputs) + 1
+                assert targets[row][here].tolist() == [0] * len(inputs) + answer
+                assert features["decoder_prefix"][row][here].sum() == len(inputs) + 1
         assert features["decoder_ids"].shape == (4, 48 + 16)
 
 

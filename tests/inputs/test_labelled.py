@@ -18,11 +18,8 @@ from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
 from t5repro.plan.memory import texts_of
-from t5repro.train.fresh_model import example_columns, padding_batch
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
-
-pytestmark = pytest.mark.keras
 
 ENCODER = {"positions": "learned", "norm": "layer", "norm_placement": "post"}
 
@@ -81,17 +78,16 @@ def test_a_decoder_reads_tasks_of_similarity_in_both_orders(examples, vocabulary
     )
     kinds = set()
     for features, _ in inputs.batches(first_step=0, steps=12):
-        values = {name: array.numpy() for name, array in features.items()}
-        ids, last = values["decoder_ids"], values["last_positions"][:, 0]
+        ids, last = features["decoder_ids"], features["last_positions"][:, 0]
         assert (ids[:, 0] == start).all()
         assert (ids[np.arange(5), last] == classify).all()
-        assert (values["decoder_segments"].sum(axis=1) == last + 1).all()
+        assert (features["decoder_segments"].sum(axis=1) == last + 1).all()
         for row in range(5):
-            swapped = values["swapped_ids"][row]
-            is_pair = values["label_columns"][row, 1] == 2
+            swapped = features["swapped_ids"][row]
+            is_pair = features["label_columns"][row, 1] == 2
             kinds.add(is_pair)
             assert swapped.any() == is_pair
-            assert (values["swapped_segments"][row] == (swapped > 0)).all()
+            assert (features["swapped_segments"][row] == (swapped > 0)).all()
             if is_pair:
                 assert sorted(swapped) == sorted(ids[row])
                 assert (swapped != ids[row]).any()
@@ -116,14 +112,14 @@ def test_each_row_has_one_example_its_columns_and_its_target(inputs, task_vocab:
     kinds = set()
     for features, targets in inputs.batches(first_step=0, steps=12):
         ids, segments, types = (
-            features[f"encoder_{name}"].numpy() for name in ("ids", "segments", "types")
+            features[f"encoder_{name}"] for name in ("ids", "segments", "types")
         )
         assert ids.shape == segments.shape == types.shape == (5, 24)
         assert (ids[:, 0] == start).all()
         assert ((ids != 0) == (segments == 1)).all()
         assert (types <= segments).all()
         for row in range(5):
-            kinds.add((tuple(features["label_columns"].numpy()[row]), bool(types[row].any())))
+            kinds.add((tuple(features["label_columns"][row]), bool(types[row].any())))
             target = float(targets[row, 0])
             assert target in ((0, 1) if types[row].any() else (0, 0.5, 1, 1.5))
     assert kinds == {((0, 2, 0), True), ((2, 1, 1), False)}
@@ -193,10 +189,10 @@ def test_the_options_of_an_example_are_rows_of_one_batch(
     assert inputs.labels["choices"] == TaskAnswer("choice", ("a1", "a2"), segments=2)
     kinds = set()
     for features, _ in inputs.batches(first_step=0, steps=12):
-        ids, types = features["encoder_ids"].numpy(), features["encoder_types"].numpy()
+        ids, types = features["encoder_ids"], features["encoder_types"]
         assert ids.shape == (5, 2, 24)
         for row in range(5):
-            is_choice = features["label_columns"].numpy()[row, 2] == CHOICE
+            is_choice = features["label_columns"][row, 2] == CHOICE
             kinds.add(bool(is_choice))
             # Both options have the same first segment; other rows have no second option.
             first = types[row] == 0
@@ -207,10 +203,13 @@ def test_the_options_of_an_example_are_rows_of_one_batch(
     assert kinds == {True, False}
 
 
+@pytest.mark.keras
 @pytest.mark.parametrize("architecture", ["encoder", "language_model"])
 def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
     examples, vocabulary, task_vocab, tmp_path, architecture
 ) -> None:
+    from t5repro.train.fresh_model import example_columns, padding_batch
+
     choices = [
         example(n, ("a1", "a2")[n % 2], n % 2, "The old mill") | {"options": ["river", f"word {n}"]}
         for n in range(4)
@@ -232,15 +231,11 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
         kinds = {task: answer.kind for task, answer in inputs.labels.items()}
         assert {task: answer.kind for task, answer in labels.items()} == kinds
         features, targets = padding_batch(stage, 5)
-        of_tasks, of_targets = inputs.batches(first_step=0, steps=1).element_spec
-        shapes = {name: (spec.shape, spec.dtype) for name, spec in of_tasks.items()}
+        ((of_tasks, of_targets),) = inputs.batches(first_step=0, steps=1)
+        shapes = {name: (array.shape, array.dtype) for name, array in of_tasks.items()}
         assert {name: (array.shape, array.dtype) for name, array in features.items()} == shapes
         assert (targets.shape, targets.dtype) == (of_targets.shape, of_targets.dtype)
-        texts = sum(
-            spec.shape.num_elements()
-            for name, spec in of_tasks.items()
-            if name.endswith("_segments")
-        )
+        texts = sum(array.size for name, array in of_tasks.items() if name.endswith("_segments"))
         assert texts_of(stage.model, tasks) == inputs.texts
         shape = row_shape(stage.model, stage.finetune, texts=inputs.texts)
         assert 5 * shape.texts * shape.positions == texts
@@ -264,9 +259,9 @@ def test_a_question_is_drawn_as_windows_and_weighs_as_one_example(
     decode = Vocabulary.load(vocabulary).decode
     found = set()
     for features, _ in inputs.batches(first_step=0, steps=12):
-        for row, (first, last) in enumerate(features["answer_span"].numpy()):
-            if features["label_columns"].numpy()[row, 2] == SPAN:
-                ids = features["encoder_ids"].numpy()[row]
+        for row, (first, last) in enumerate(features["answer_span"]):
+            if features["label_columns"][row, 2] == SPAN:
+                ids = features["encoder_ids"][row]
                 found.add(decode(ids[first : last + 1].tolist()) if first else "")
     assert found == {"", "river"}
 

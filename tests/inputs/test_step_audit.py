@@ -16,8 +16,6 @@ from t5repro.inputs.document_steps import steps_of_documents
 from t5repro.systems.pretraining import open_rows
 from t5repro.systems.step_audit import open_recorded_inputs, spans_in_step
 
-pytestmark = pytest.mark.keras
-
 DOCUMENTS = [40, 7, 130, 3, 25, 64, 90, 11, 200, 55, 5, 77]
 OFFSETS = np.cumsum([0, *DOCUMENTS])
 STEPS = 30
@@ -59,7 +57,7 @@ def opened(write_tokens, vocab):
 def tokens_of(batch, row) -> list[int]:
     """Return which tokens of the file a row holds; the fixture writes token t as 3 + t."""
     features, targets = batch
-    ids = np.concatenate([features["encoder_ids"].numpy()[row], targets.numpy()[row]])
+    ids = np.concatenate([features["encoder_ids"][row], targets[row]])
     return sorted((ids[(ids >= 3) & (ids < 893)] - 3).tolist())
 
 

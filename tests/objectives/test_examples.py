@@ -2,14 +2,11 @@
 
 import pytest
 
-tf = pytest.importorskip("tensorflow")
-from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
-from t5repro.objectives.examples import corrupt_segments  # noqa: E402
-from t5repro.objectives.row_lengths import corruption_limits  # noqa: E402
-from t5repro.objectives.table import OBJECTIVES  # noqa: E402
-from t5repro.vocab.special_ids import EOS_ID  # noqa: E402
-
-pytestmark = pytest.mark.keras
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.objectives.examples import corrupt_segments
+from t5repro.objectives.row_lengths import corruption_limits
+from t5repro.objectives.table import OBJECTIVES
+from t5repro.vocab.special_ids import EOS_ID
 
 TOTAL_IDS = 1000
 SENTINELS = range(900, TOTAL_IDS)

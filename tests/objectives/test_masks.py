@@ -1,36 +1,34 @@
-"""Masks against NumPy twins that are given the same random draws."""
+"""Masks against twins in plain Python that are given the same random draws."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t5repro.objectives.lengths import span_counts
 from t5repro.objectives.masks import (
-    PHILOX,
+    _largest_positions,
     iid_noise_mask,
     random_prefix_mask,
     random_spans_noise_mask,
 )
+from t5repro.objectives.philox import split, uniform
 
-pytestmark = pytest.mark.keras
 
-
-def draws(shape: tuple[int, int], seed: object) -> np.ndarray:
-    return tf.random.stateless_uniform(shape, seed, alg=PHILOX).numpy()
+def seed_of(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.int32)
 
 
 def spans_mask(lengths, density=0.15, mean=3.0, seed=(1, 2), max_tokens=None) -> np.ndarray:
     return random_spans_noise_mask(
-        tf.constant(lengths, tf.int32),
+        np.array(lengths, np.int32),
         max_tokens=max_tokens or max(lengths),
         noise_density=density,
         mean_noise_span_length=mean,
-        seed=tf.constant(seed),
-    ).numpy()
+        seed=seed_of(*seed),
+    )
 
 
 def parts_twin(total: int, parts: int, values: np.ndarray) -> list[int]:
@@ -71,14 +69,35 @@ def test_random_spans_are_those_of_the_definition(lengths, density, mean, seed):
     width = max(lengths)
     mask = spans_mask(lengths, density, mean, seed)
     noise, _ = span_counts(width, noise_density=density, mean_noise_span_length=mean)
-    seeds = tf.random.split(tf.constant(seed), 2, alg=PHILOX)
+    seeds = split(seed_of(*seed))
     count = len(lengths)
-    noise_values = draws((count, max(int(noise.max()) - 1, 1)), seeds[0])
-    kept_values = draws((count, max(width, 2) - 1), seeds[1])
+    noise_values = uniform(seeds[0], count, max(int(noise.max()) - 1, 1))
+    kept_values = uniform(seeds[1], count, max(width, 2) - 1)
     for number, length in enumerate(lengths):
         twin = spans_twin(length, density, mean, noise_values[number], kept_values[number])
         assert mask[number, :length].tolist() == twin
         assert not mask[number, length:].any()
+
+
+@settings(max_examples=200)
+@given(
+    values=st.integers(1, 4).flatmap(
+        lambda rows: st.integers(1, 40).flatmap(
+            # Few different values, so that ties decide; -1 marks positions after the end.
+            lambda width: st.lists(
+                st.lists(st.integers(-1, 3), min_size=width, max_size=width),
+                min_size=rows,
+                max_size=rows,
+            )
+        )
+    ),
+    data=st.data(),
+)
+def test_of_equal_draws_the_first_is_the_larger(values, data):
+    drawn = np.array(values, np.int64)
+    count = data.draw(st.integers(1, drawn.shape[1]))
+    expected = np.argsort(-drawn, axis=1, kind="stable")[:, :count]
+    assert (_largest_positions(drawn, count) == expected).all()
 
 
 def test_a_segment_of_568_tokens_has_85_noise_tokens_in_28_spans():
@@ -102,14 +121,6 @@ def test_the_seed_alone_decides_the_draw():
     first = spans_mask([50] * 4, seed=(3, 4))
     assert (first == spans_mask([50] * 4, seed=(3, 4))).all()
     assert (first != spans_mask([50] * 4, seed=(3, 5))).any()
-    compiled = tf.function(random_spans_noise_mask)(
-        tf.constant([50] * 4),
-        max_tokens=50,
-        noise_density=0.15,
-        mean_noise_span_length=3.0,
-        seed=tf.constant((3, 4)),
-    )
-    assert (first == compiled.numpy()).all()
 
 
 def test_known_draw_does_not_move():
@@ -121,26 +132,22 @@ def test_known_draw_does_not_move():
 
 def test_iid_noise_is_a_draw_below_the_density():
     lengths = [40, 7]
-    mask = iid_noise_mask(
-        tf.constant(lengths), max_tokens=40, noise_density=0.15, seed=tf.constant((1, 2))
-    ).numpy()
-    expected = draws((2, 40), (1, 2)) < 0.15
+    mask = iid_noise_mask(np.array(lengths), max_tokens=40, noise_density=0.15, seed=seed_of(1, 2))
+    expected = uniform(seed_of(1, 2), 2, 40) < 0.15
     expected[1, 7:] = False
     assert (mask == expected).all()
 
 
 def test_iid_noise_has_its_density():
-    mask = iid_noise_mask(
-        tf.fill([200], 500), max_tokens=500, noise_density=0.15, seed=tf.constant((5, 6))
-    ).numpy()
+    mask = iid_noise_mask(np.full(200, 500), max_tokens=500, noise_density=0.15, seed=seed_of(5, 6))
     assert abs(mask.mean() - 0.15) < 4 * np.sqrt(0.15 * 0.85 / mask.size)
 
 
 @pytest.mark.parametrize(("density", "shortest"), [(0.5, 1), (0.25, 4), (0.1, 7)])
 def test_prefixes_of_all_allowed_lengths_are_equally_likely(density: float, shortest: int):
     mask = random_prefix_mask(
-        tf.fill([9000], 10), max_tokens=12, noise_density=density, seed=tf.constant((7, 8))
-    ).numpy()
+        np.full(9000, 10), max_tokens=12, noise_density=density, seed=seed_of(7, 8)
+    )
     lengths = mask.sum(axis=1)
     assert (mask == (np.arange(12) < lengths[:, np.newaxis])).all()
     found, counts = np.unique(lengths, return_counts=True)

@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-tf = pytest.importorskip("tensorflow")
-from t5repro.config.sections.pretrain import Denoiser, PretrainSettings  # noqa: E402
-from t5repro.errors import SettingsError  # noqa: E402
-from t5repro.objectives.examples import CorruptedSegment, corrupt_segments  # noqa: E402
-from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers  # noqa: E402
-from t5repro.objectives.mode_tokens import mode_token_id  # noqa: E402
-from t5repro.objectives.row_lengths import corruption_limits, segment_length  # noqa: E402
-
-pytestmark = pytest.mark.keras
+from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
+from t5repro.errors import SettingsError
+from t5repro.objectives.examples import CorruptedSegment, corrupt_segments
+from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
+from t5repro.objectives.mode_tokens import mode_token_id
+from t5repro.objectives.row_lengths import corruption_limits, segment_length
 
 TOTAL_IDS, EXTRA_IDS, EOS = 32_100, 100, 1
 NLU, S2S, NLG = 32_000, 32_001, 32_002  # <extra_id_99>, 98 and 97
@@ -46,6 +43,10 @@ def plan(denoisers: tuple[Denoiser, ...] = UL2, **more: Any) -> PretrainSettings
 
 def seed(number: int) -> tuple[int, int]:
     return (number, 7)
+
+
+def seed_array(number: int) -> np.ndarray:
+    return np.array(seed(number), np.int32)
 
 
 def corrupt_one(lengths: list[int], denoiser: int, number: int = 0) -> list[CorruptedSegment]:
@@ -114,7 +115,7 @@ def test_the_prefix_leaves_a_quarter_of_the_text_on_average():
 def test_denoisers_are_drawn_at_their_weights(weights):
     draws = 100_000
     denoisers = tuple(Denoiser(weight=weight) for weight in weights)
-    drawn = draw_denoisers(denoisers, draws, tf.constant(seed(3))).numpy()
+    drawn = draw_denoisers(denoisers, draws, seed_array(3))
     shares = np.array(weights) / np.sum(weights)
     counts = np.bincount(drawn, minlength=len(weights))
     assert (abs(counts - draws * shares) <= 4 * np.sqrt(draws * shares * (1 - shares)) + 1).all()
@@ -124,18 +125,17 @@ def test_denoisers_are_drawn_at_their_weights(weights):
 @given(st.integers(0, 2**30), st.lists(st.integers(4, 60), min_size=1, max_size=8))
 def test_a_mixed_batch_has_the_rows_of_the_drawn_denoisers(number, lengths):
     width = max(lengths)
-    sizes = tf.constant(lengths, tf.int32)
-    tokens = tf.ragged.range(10, 10 + sizes).to_tensor(shape=[None, width])
-    texts = Texts(tokens, sizes, TOTAL_IDS, EXTRA_IDS)
-    seeds = Seeds(*(tf.constant(seed(number + use)) for use in range(3)))
-    drawn = draw_denoisers(UL2, len(lengths), seeds.denoiser).numpy()
+    tokens = np.tile(np.arange(10, 10 + width, dtype=np.int32), (len(lengths), 1))
+    texts = Texts(tokens, np.array(lengths, np.int32), TOTAL_IDS, EXTRA_IDS)
+    seeds = Seeds(*(seed_array(number + use) for use in range(3)))
+    drawn = draw_denoisers(UL2, len(lengths), seeds.denoiser)
     mixed = apply_objective(plan(), texts, seeds)
     for row, denoiser in enumerate(drawn):
-        alone = apply_objective(plan(), texts, seeds, tf.fill([len(lengths)], int(denoiser)))
+        alone = apply_objective(plan(), texts, seeds, np.full(len(lengths), denoiser))
         for side, expected in zip(mixed[:2], alone[:2], strict=True):
-            kept = expected.keep.numpy()[row]
-            assert (side.keep.numpy()[row] == kept).all()
-            assert (side.ids.numpy()[row][kept] == expected.ids.numpy()[row][kept]).all()
+            kept = expected.keep[row]
+            assert (side.keep[row] == kept).all()
+            assert (side.ids[row][kept] == expected.ids[row][kept]).all()
 
 
 @pytest.mark.parametrize(("inputs_length", "targets_length"), [(512, 512), (64, 64), (128, 200)])
@@ -173,11 +173,11 @@ def test_targets_that_a_denoiser_can_exceed_are_refused():
 
 
 def test_spans_do_not_use_the_sentinels_of_mode_tokens_uncounted():
-    texts = Texts(tf.ones([1, 600], tf.int32), tf.constant([600]), TOTAL_IDS, EXTRA_IDS)
-    seeds = Seeds(*(tf.constant(seed(use)) for use in range(3)))
+    texts = Texts(np.ones((1, 600), np.int32), np.array([600]), TOTAL_IDS, EXTRA_IDS)
+    seeds = Seeds(*map(seed_array, range(3)))
     # 300 noise tokens in 100 spans: 97 sentinels are free.
-    pair = apply_objective(plan(), texts, seeds, tf.constant([3]))
-    assert pair.missing_sentinels.numpy().tolist() == [3]
+    pair = apply_objective(plan(), texts, seeds, np.array([3]))
+    assert pair.missing_sentinels.tolist() == [3]
 
 
 @pytest.mark.parametrize("number", range(3))

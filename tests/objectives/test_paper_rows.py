@@ -8,8 +8,6 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.objectives.row_lengths import segment_length
 
-pytestmark = pytest.mark.keras
-
 
 def test_the_pairs_of_every_arm_fit_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-tf = pytest.importorskip("tensorflow")
-from t5repro.config.sections.pretrain import PretrainSettings  # noqa: E402
-from t5repro.errors import SettingsError  # noqa: E402
-from t5repro.objectives.corruption import flatten  # noqa: E402
-from t5repro.objectives.row_lengths import corruption_limits, segment_length  # noqa: E402
-from t5repro.objectives.table import OBJECTIVES, Segment, corrupt  # noqa: E402
-
-pytestmark = pytest.mark.keras
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.errors import SettingsError
+from t5repro.objectives.corruption import flatten
+from t5repro.objectives.masks import first_positions
+from t5repro.objectives.row_lengths import corruption_limits, segment_length
+from t5repro.objectives.table import OBJECTIVES, Segment, corrupt
 
 TOTAL_IDS = 1000
 SENTINEL = 999
@@ -38,21 +36,22 @@ class Pair:
 
 def pairs(plan: PretrainSettings, lengths: list[int], seed: int) -> list[Pair]:
     """Run the objective on texts of the given lengths."""
-    sizes = tf.constant(lengths, tf.int32)
-    tokens = tf.ragged.range(FIRST, FIRST + sizes).to_tensor(shape=[None, WIDTH])
-    valid = tf.sequence_mask(sizes, WIDTH)
-    mask = OBJECTIVES[plan.objective].mask(plan, sizes, WIDTH, tf.constant([seed, 1]))
-    sides = corrupt(plan, Segment(tokens, mask, valid, TOTAL_IDS, tf.constant([seed, 2])))
+    sizes = np.array(lengths, np.int32)
+    valid = first_positions(sizes, WIDTH)
+    tokens = np.where(valid, np.arange(FIRST, FIRST + WIDTH, dtype=np.int32), 0)
+    mask_seed, corruption_seed = np.array([[seed, 1], [seed, 2]], np.int32)
+    mask = OBJECTIVES[plan.objective].mask(plan, sizes, WIDTH, mask_seed)
+    sides = corrupt(plan, Segment(tokens, mask, valid, TOTAL_IDS, corruption_seed))
     lists = []
     for side in sides:
         if side is None:
             lists.append([[] for _ in lengths])
             continue
-        flat = flatten(side, limits=tf.fill([len(lengths)], 1000))
-        cuts = np.cumsum(flat.lengths.numpy())[:-1]
-        lists.append([part.tolist() for part in np.split(flat.ids.numpy(), cuts)])
+        flat = flatten(side, limits=np.full(len(lengths), 1000))
+        cuts = np.cumsum(flat.lengths)[:-1]
+        lists.append([part.tolist() for part in np.split(flat.ids, cuts)])
     return [
-        Pair(list(range(FIRST, FIRST + size)), mask.numpy()[row, :size].tolist(), *both)
+        Pair(list(range(FIRST, FIRST + size)), mask[row, :size].tolist(), *both)
         for row, (size, *both) in enumerate(zip(lengths, *lists, strict=True))
     ]
 
@@ -249,11 +248,11 @@ def test_the_sentence_of_the_papers_table_3():
     shown = {FIRST + n: word for n, word in enumerate(words)}
     shown |= {999: "<X>", 998: "<Y>", 997: "<Z>", 1: "</s>"}
     segment = Segment(
-        tf.constant([text]),
-        tf.constant([noise]),
-        tf.constant([[True] * len(words)]),
+        np.array([text]),
+        np.array([noise]),
+        np.ones((1, len(words)), bool),
         TOTAL_IDS,
-        tf.constant([0, 0]),
+        np.zeros(2, np.int32),
     )
     expected = {
         "replace_spans": "Thank you <X> me to your party <Y> week . </s>",
@@ -264,10 +263,7 @@ def test_the_sentence_of_the_papers_table_3():
     for objective, inputs in expected.items():
         made = corrupt(settings_of(objective), segment)
         texts = [
-            " ".join(
-                shown[token]
-                for token in flatten(side, limits=tf.constant([99])).ids.numpy().tolist()
-            )
+            " ".join(shown[token] for token in flatten(side, limits=np.array([99])).ids.tolist())
             for side in made
             if side is not None
         ]

@@ -160,7 +160,9 @@ def make_job(
         resume_changed=resume_changed,
         loggers=loggers,
         validation=(
-            (lambda: Validation(batches(1000, 2), every_steps=every_steps)) if every_steps else None
+            (lambda: Validation(batches(1000, 2, make=make), every_steps=every_steps))
+            if every_steps
+            else None
         ),
         samples=samples,
     )
@@ -206,7 +208,9 @@ def main(
     if kill_at:
         import_everything(engine)
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
-        statuses = [in_a_fork(main, folder, runs, engine=engine, signal_at=kill) for kill in (*kills, None)]
+        statuses = [
+            in_a_fork(main, folder, runs, engine=engine, signal_at=kill) for kill in (*kills, None)
+        ]
         print(json.dumps(statuses))
         return
     settings = DevicesSettings(engine=engine, kind="mirrored" if replicas > 1 else "cpu")

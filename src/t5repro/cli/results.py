@@ -73,12 +73,11 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def _batches(arguments: argparse.Namespace) -> None:
-    from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.engines.devices import set_environment
+    from t5repro.engines.devices import default_devices, set_environment
     from t5repro.files import read_json
 
-    read_json(arguments.manifest)  # a wrong file is named before TensorFlow starts
-    set_environment(DevicesSettings())  # its log is quiet
+    read_json(arguments.manifest)  # a wrong file is named before the engine starts
+    set_environment(default_devices())  # its log is quiet
     from t5repro.systems.step_audit import open_recorded_inputs, spans_in_step, steps_of_document
 
     inputs, steps = open_recorded_inputs(arguments.manifest)

@@ -47,10 +47,9 @@ def add_weights(commands: Commands) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.engines.devices import prepare
+    from t5repro.engines.devices import default_devices, prepare
 
-    prepare(DevicesSettings())
+    prepare(default_devices())
     from t5repro.train.import_weights import import_weights
 
     import_weights(arguments.source, arguments.folder)
@@ -68,10 +67,9 @@ def _require_files(arguments: argparse.Namespace) -> None:
 
 def _export(arguments: argparse.Namespace) -> None:
     _require_files(arguments)
-    from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.engines.devices import prepare
+    from t5repro.engines.devices import default_devices, prepare
 
-    prepare(DevicesSettings())
+    prepare(default_devices())
     from t5repro.publish.weights import export_weights
 
     export_weights(
@@ -101,10 +99,9 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _publish(arguments: argparse.Namespace) -> None:
-    from t5repro.config.sections.devices import DevicesSettings
-    from t5repro.engines.devices import set_environment
+    from t5repro.engines.devices import default_devices, set_environment
 
-    set_environment(DevicesSettings())  # before a reader of weights imports TensorFlow
+    set_environment(default_devices())  # before a reader of weights imports the engine
     from t5repro.hub.publish import publish
 
     files = publish(

@@ -5,6 +5,7 @@
 
 import contextlib
 import dataclasses
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -73,14 +74,34 @@ def set_environment(settings: DevicesSettings) -> None:
     """Set the environment variables that Keras and the engine read when they start.
 
     Raises:
-        DeviceError: the engine is imported already, with settings that cannot be changed.
+        DeviceError: the engine is not installed, or is imported already with settings that cannot
+            be changed.
     """
+    if not _is_installed(settings.engine):
+        raise DeviceError(
+            f"devices.engine is {settings.engine!r}, which is not installed here; set it to the "
+            f"other engine, or run `make {'jax' if settings.engine == 'jax' else 'setup'}`"
+        )
     os.environ["KERAS_BACKEND"] = settings.engine
     if settings.engine == "jax":
         from t5repro.engines.jax_environment import set_variables
     else:
         from t5repro.engines.tensorflow_environment import set_variables
     set_variables(settings)
+
+
+def default_devices() -> DevicesSettings:
+    """Return the settings of a command without a run file: a CPU, and the engine that is there."""
+    keras = sys.modules.get("keras")
+    if keras is not None:
+        return DevicesSettings(engine=keras.backend.backend())
+    return DevicesSettings(engine="tensorflow" if _is_installed("tensorflow") else "jax")
+
+
+def _is_installed(engine: str) -> bool:
+    with contextlib.suppress(ImportError):
+        return engine in sys.modules or importlib.util.find_spec(engine) is not None
+    return False
 
 
 @contextlib.contextmanager

@@ -58,13 +58,12 @@ def imported_model(folder: Path) -> Model:
         CheckpointError: the weights do not belong to a T5 encoder-decoder, or do not have a row for
             each id of the vocabulary.
     """
-    from t5repro.config.sections.devices import DevicesSettings
     from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
     from t5repro.config.sections.tasks import TaskNames
     from t5repro.config.sections.vocab import VocabSettings
-    from t5repro.engines.devices import prepare
+    from t5repro.engines.devices import default_devices, prepare
 
-    prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
+    prepare(default_devices(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.checkpoints import write_arrays
     from t5repro.model.foreign_weights import fit, read_foreign
     from t5repro.train.import_weights import vocabulary_file, write_vocabulary
@@ -88,7 +87,7 @@ def imported_model(folder: Path) -> Model:
         model=foreign.model,
         tasks=TaskNames(),
         evaluate=EvaluateSettings(),
-        devices=DevicesSettings(),
+        devices=default_devices(),
     )
     rows = settings.vocab.embedding_rows
     write_arrays(weights, fit(foreign, foreign.model, embedding_rows=rows, where=folder))

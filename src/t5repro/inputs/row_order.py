@@ -69,7 +69,9 @@ def _small_permuted(
     permuted = np.empty_like(index)
     for number in np.unique(epoch).tolist():
         is_epoch = epoch == number
-        permuted[is_epoch] = _small_permutation(number, count, seeds)[index[is_epoch]]
+        # The cipher reads 16 bits: of 2^16 + 1 rows the last takes row 0's place.
+        block_index = index[is_epoch] & ((1 << MIN_BLOCK_BITS) - 1)
+        permuted[is_epoch] = _small_permutation(number, count, seeds)[block_index]
     return permuted
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
-from t5repro.errors import ArtifactError, CheckpointError
+from t5repro.errors import ArtifactError, CheckpointError, DeviceError
 from t5repro.files import read_json, refuse_lfs_pointer
 from t5repro.model import leftovers
 from t5repro.model.checkpoints import read_arrays
@@ -290,9 +290,14 @@ def keras_hub_variable(backbone: Any, name: WeightName) -> Any:
 
 
 def _read_released(folder: Path) -> ForeignWeights:
-    import tensorflow as tf
-
     prefix = _newest_checkpoint(folder)
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise DeviceError(
+            f"{prefix} is a TensorFlow checkpoint, and TensorFlow is not installed here; read it "
+            "in an environment of `make setup`, or take the weights from Hugging Face"
+        ) from error
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         names = set(reader.get_variable_to_shape_map())

@@ -168,9 +168,9 @@ def _learning_rate(folder: Path) -> dict[str, Any]:
 
 
 def _start_of_checkpoint(folder: Path) -> Start:
-    from t5repro.engines.devices import prepare
+    from t5repro.engines.devices import default_devices, prepare
 
-    prepare(DevicesSettings(), any_threads=True)  # before the reader of a preset imports Keras
+    prepare(default_devices(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.foreign_weights import read_foreign
     from t5repro.train.import_weights import VOCABULARIES, vocabulary_file, write_vocabulary
 

@@ -8,14 +8,13 @@ all objectives and seeds of a run can be compared; a training draws other noise 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from t5repro.config.schema import Settings
-from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
-from t5repro.engines.devices import set_environment
 from t5repro.inputs.packing import SHORTEST_SEGMENT
+from t5repro.objectives.examples import CorruptedSegment, corrupt_segments
+from t5repro.objectives.masked_examples import mask_segments
 from t5repro.objectives.mode_tokens import mode_token_id
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair, single_seed
@@ -23,9 +22,6 @@ from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import format_value
 from t5repro.report.vocabulary import SPACE, is_sentinel
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, UNK_ID, sentinel
-
-if TYPE_CHECKING:
-    from t5repro.objectives.examples import CorruptedSegment
 
 ROWS = 3
 # Settings that decide the rows; the lengths decide how long a segment is.
@@ -126,8 +122,6 @@ def corrupted_rows(
         return []
     if settings.denoisers:
         shown = shown[:1] * len(settings.denoisers)
-    # TensorFlow takes seconds to import, and `verify` imports this module for the scores alone.
-    set_environment(DevicesSettings())
     corrupt = _masked if is_masked_lm else _corrupted
     corrupted = corrupt(settings, [ids for _, ids in shown], pieces, seed)
     pieces = [*pieces, *SPECIAL_PIECES]
@@ -145,9 +139,7 @@ def corrupted_rows(
 
 def _corrupted(
     settings: PretrainSettings, segments: Sequence[Sequence[int]], pieces: Sequence[str], seed: int
-) -> "list[CorruptedSegment]":
-    from t5repro.objectives.examples import corrupt_segments
-
+) -> list[CorruptedSegment]:
     return corrupt_segments(
         settings,
         segments,
@@ -160,9 +152,7 @@ def _corrupted(
 
 def _masked(
     settings: PretrainSettings, segments: Sequence[Sequence[int]], pieces: Sequence[str], seed: int
-) -> "list[CorruptedSegment]":
-    from t5repro.objectives.masked_examples import mask_segments
-
+) -> list[CorruptedSegment]:
     extra_ids = sum(map(is_sentinel, pieces))
     return mask_segments(
         settings,

@@ -248,6 +248,7 @@ def fit(
             model.fit(
                 engine().feed(job.batches(first_step, steps)),
                 epochs=1,
+                steps_per_epoch=steps,
                 callbacks=[callback],
                 verbose=0,
                 shuffle=False,  # the batches come in their own order
