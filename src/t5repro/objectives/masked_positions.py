@@ -200,11 +200,14 @@ def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
     #    do not depend on how many spans it needs. A draw belongs to a rank.
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
     row, position = np.arange(count), np.arange(width)
-    free, unmasked = budget.copy(), tokens.maskable.copy()
-    # 3. In each turn every row takes its first unmasked anchor, by rank, until the budget of all
+    free, unmasked, last = budget.copy(), tokens.maskable.copy(), np.full(count, -1)
+    # 3. In each turn every row takes its next unmasked anchor, by rank, until the budget of all
     #    rows is used.
-    while (can_begin := unmasked & (free > 0)[:, np.newaxis]).any():
-        anchor = np.where(can_begin, ranks, width).argmin(axis=1)
+    while (can_begin := unmasked & (ranks > last[:, np.newaxis])).any():
+        open_ranks = np.where(can_begin, ranks, width)
+        anchor = open_ranks.argmin(axis=1)
+        last = open_ranks[row, anchor]
+        free[last == width] = 0
         word = words.numbers[row, anchor]
         following = np.minimum(word + sizes[row, ranks[row, anchor]], width)
         begin, end = words.begins[row, word], words.begins[row, following]
@@ -214,6 +217,7 @@ def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
         inside &= np.cumsum(inside, axis=1, dtype=np.int32) <= free[:, np.newaxis]
         unmasked &= ~inside
         free -= inside.sum(axis=1, dtype=np.int32)
+        last[free == 0] = width
     return tokens.maskable & ~unmasked
 
 
