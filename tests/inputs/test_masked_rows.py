@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +20,6 @@ from t5repro.inputs.sentence_layout import PairRows, RunRows
 from t5repro.inputs.sentence_rows import Segments, truncate_pair
 from t5repro.objectives.row_draws import RowDraws
 from t5repro.systems.step_audit import spans_in_step, steps_of_document
-
-pytestmark = pytest.mark.keras
 
 VOCAB = VocabSettings(vocab_size=30_000, extra_ids=100)
 CLS, SEP, MASK = 30_100, 30_101, 30_102
@@ -77,7 +74,7 @@ def load(
 
 def arrays(inputs: MaskedInputs, first_step: int, steps: int) -> list[dict[str, np.ndarray]]:
     return [
-        {name: value.numpy() for name, value in {**features, "targets": targets}.items()}
+        {**features, "targets": targets}
         for features, targets in inputs.batches(first_step=first_step, steps=steps)
     ]
 
@@ -129,18 +126,18 @@ class Places:
         self.document = np.repeat(owners, lengths)
 
 
-def test_features_have_static_shapes_and_segments_types_and_padding(write) -> None:
+def test_features_have_fixed_shapes_and_segments_types_and_padding(write) -> None:
     inputs = load(write(documents_of(60)))
-    features, targets = inputs.batches(first_step=0, steps=1).element_spec
-    assert {name: tuple(spec.shape) for name, spec in features.items()} == {
+    batch = arrays(inputs, 0, 1)[0]
+    assert {name: values.shape for name, values in batch.items()} == {
         "encoder_ids": (BATCH, LENGTH),
         "encoder_segments": (BATCH, LENGTH),
         "encoder_types": (BATCH, LENGTH),
         "target_positions": (BATCH, 12),
         "pair_label": (BATCH,),
+        "targets": (BATCH, 12),
     }
-    assert tuple(targets.shape) == (BATCH, 12)
-    assert {spec.dtype for spec in [*features.values(), targets]} == {tf.int32}
+    assert {values.dtype for values in batch.values()} == {np.dtype(np.int32)}
     for batch in arrays(inputs, 0, 3):
         ids = original_ids(batch)
         assert (batch["encoder_segments"] == (ids > 0)).all()
@@ -464,28 +461,28 @@ def truncated_by_loop(first: int, second: int, most: int) -> tuple[int, int]:
 @given(st.lists(st.tuples(st.integers(1, 90), st.integers(0, 90)), min_size=1), st.integers(1, 60))
 def test_lengths_are_those_of_removing_one_id_at_a_time(pairs, most: int) -> None:
     lengths = np.array(pairs)
-    rows = tf.range(len(pairs), dtype=tf.int64)
-    one = Segments(tf.zeros_like(rows), tf.constant(lengths[:, 0], tf.int64))
-    two = Segments(100 + tf.zeros_like(rows), 100 + tf.constant(lengths[:, 1], tf.int64))
+    rows = np.arange(len(pairs))
+    one = Segments(np.zeros_like(rows), lengths[:, 0])
+    two = Segments(100 + np.zeros_like(rows), 100 + lengths[:, 1])
     short_one, short_two = truncate_pair(one, two, most, RowDraws(0, rows, rows * 0))
     for row, (first, second) in enumerate(pairs):
         assert truncated_by_loop(first, second, most) == (
-            short_one.lengths.numpy()[row],
-            short_two.lengths.numpy()[row],
+            short_one.lengths[row],
+            short_two.lengths[row],
         )
     for short, full in ((short_one, one), (short_two, two)):
-        assert (short.begin.numpy() >= full.begin.numpy()).all()
-        assert (short.stop.numpy() <= full.stop.numpy()).all()
+        assert (short.begin >= full.begin).all()
+        assert (short.stop <= full.stop).all()
 
 
 def test_ids_leave_a_segment_at_the_front_and_the_back_by_a_coin() -> None:
-    rows = tf.range(100_000, dtype=tf.int64)
-    one = Segments(tf.zeros_like(rows), tf.fill([100_000], tf.constant(50, tf.int64)))
+    rows = np.arange(100_000)
+    one = Segments(np.zeros_like(rows), np.full(100_000, 50))
     short, _ = truncate_pair(
         one, Segments(rows * 0, rows * 0 + 10), 40, RowDraws(0, rows, rows * 0)
     )
-    front = short.begin.numpy()
-    assert (short.lengths.numpy() == 30).all()
+    front = short.begin
+    assert (short.lengths == 30).all()
     assert abs(front.mean() - 10) < 4 * np.sqrt(5 / 100_000)
     assert abs(front.var() / 5 - 1) < 4 * np.sqrt(2 / 100_000)
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +18,6 @@ from t5repro.objectives.masked_positions import (
     span_lengths,
 )
 from t5repro.objectives.row_draws import Draw, RowDraws
-
-pytestmark = pytest.mark.keras
 
 MANY = 200_000
 NGRAMS = (0.5455, 0.2727, 0.1818)  # ALBERT, section 4.1
@@ -52,23 +49,23 @@ def rows_of(
     starts = random.random((count, width)) < 0.6
     starts |= special | np.roll(special, 1, axis=1)
     return RowTokens(
-        lengths=tf.constant(lengths, tf.int32),
-        maskable=tf.constant(valid & (specials | ~special)),
-        word_starts=tf.constant(starts),
-        segments=tf.constant(np.cumsum(special, axis=1), tf.int32),
-        draws=RowDraws(seed, tf.range(count, dtype=tf.int64), tf.zeros(count, tf.int64)),
+        lengths=lengths.astype(np.int32),
+        maskable=valid & (specials | ~special),
+        word_starts=starts,
+        segments=np.cumsum(special, axis=1, dtype=np.int32),
+        draws=RowDraws(seed, np.arange(count), np.zeros(count, np.int64)),
     )
 
 
-def mask_of(unit: str, tokens: RowTokens, budget: tf.Tensor) -> np.ndarray:
-    return UNITS[unit].mask(tokens, budget).numpy()
+def mask_of(unit: str, tokens: RowTokens, budget: np.ndarray) -> np.ndarray:
+    return UNITS[unit].mask(tokens, budget)
 
 
 def words_of(tokens: RowTokens, row: int) -> list[list[int]]:
     """Return the positions of each word of a row, special pieces included."""
     words: list[list[int]] = []
     for position in range(int(tokens.lengths[row])):
-        if tokens.word_starts.numpy()[row, position]:
+        if tokens.word_starts[row, position]:
             words.append([])
         words[-1].append(position)
     return words
@@ -77,10 +74,10 @@ def words_of(tokens: RowTokens, row: int) -> list[list[int]]:
 def ngrams_by_loop(tokens: RowTokens, row: int, budget: int, longest: int) -> set[int]:
     """Mask n-grams of a row word by word."""
     words, width = words_of(tokens, row), tokens.maskable.shape[1]
-    maskable = tokens.maskable.numpy()[row]
-    segments = tokens.segments.numpy()[row]
-    keys = tokens.draws.uniform(Draw.POSITIONS, width).numpy()[row]
-    shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width).numpy()[row]
+    maskable = tokens.maskable[row]
+    segments = tokens.segments[row]
+    keys = tokens.draws.uniform(Draw.POSITIONS, width)[row]
+    shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)[row]
     usable = [number for number, word in enumerate(words) if maskable[word[0]]]
     masked: set[int] = set()
     for rank, number in enumerate(sorted(usable, key=lambda one: keys[one])):
@@ -102,9 +99,9 @@ def ngrams_by_loop(tokens: RowTokens, row: int, budget: int, longest: int) -> se
 def spans_by_loop(tokens: RowTokens, row: int, budget: int) -> set[int]:
     """Mask spans of a row: an anchor that is masked is drawn again."""
     words, width = words_of(tokens, row), tokens.maskable.shape[1]
-    maskable, segments = tokens.maskable.numpy()[row], tokens.segments.numpy()[row]
-    keys = tokens.draws.uniform(Draw.POSITIONS, width).numpy()[row]
-    sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width)).numpy()[row]
+    maskable, segments = tokens.maskable[row], tokens.segments[row]
+    keys = tokens.draws.uniform(Draw.POSITIONS, width)[row]
+    sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))[row]
     masked: set[int] = set()
     anchors = sorted(np.flatnonzero(maskable), key=lambda position: keys[position])
     for rank, anchor in enumerate(anchors):
@@ -124,7 +121,7 @@ def spans_by_loop(tokens: RowTokens, row: int, budget: int) -> set[int]:
 def test_a_unit_masks_as_a_loop_over_each_row_does(unit: str, specials: bool) -> None:
     tokens = rows_of(60, specials=specials)
     budget = np.random.default_rng(1).integers(0, 20, 60)
-    mask = mask_of(unit, tokens, tf.constant(budget, tf.int32))
+    mask = mask_of(unit, tokens, budget)
     for row, limit in enumerate(budget):
         if unit == "span":
             expected = spans_by_loop(tokens, row, limit)
@@ -136,23 +133,23 @@ def test_a_unit_masks_as_a_loop_over_each_row_does(unit: str, specials: bool) ->
 @pytest.mark.parametrize("unit", UNITS)
 def test_special_pieces_and_padding_are_never_masked(unit: str) -> None:
     tokens = rows_of(3000)
-    budget = tf.fill([3000], 15)
-    mask = mask_of(unit, tokens, tf.minimum(budget, tokens.lengths - 3))
-    assert not (mask & ~tokens.maskable.numpy()).any()
+    budget = np.full(3000, 15)
+    mask = mask_of(unit, tokens, np.minimum(budget, tokens.lengths - 3))
+    assert not (mask & ~tokens.maskable).any()
 
 
 @pytest.mark.parametrize("unit", ["piece", "span"])
 def test_the_budget_is_masked_exactly(unit: str) -> None:
     tokens = rows_of(3000)
     budget = budgets(settings_of(unit=unit), tokens)
-    assert (mask_of(unit, tokens, budget).sum(axis=1) == budget.numpy()).all()
+    assert (mask_of(unit, tokens, budget).sum(axis=1) == budget).all()
 
 
 @pytest.mark.parametrize("unit", ["word", "ngram"])
 def test_whole_words_fill_the_budget_unless_all_other_words_exceed_it(unit: str) -> None:
     tokens = rows_of(1000)
-    budget = budgets(settings_of(unit=unit), tokens).numpy()
-    mask = mask_of(unit, tokens, tf.constant(budget))
+    budget = budgets(settings_of(unit=unit), tokens)
+    mask = mask_of(unit, tokens, budget)
     counts = mask.sum(axis=1)
     assert (counts <= budget).all()
     assert (counts == budget).mean() > 0.99
@@ -165,16 +162,16 @@ def test_whole_words_fill_the_budget_unless_all_other_words_exceed_it(unit: str)
 
 def test_every_piece_is_masked_equally_often() -> None:
     tokens = rows_of(20_000, 20, full=True, specials=True)
-    mask = mask_of("piece", tokens, tf.fill([20_000], 3))
+    mask = mask_of("piece", tokens, np.full(20_000, 3))
     shares = mask.mean(axis=0)
     assert np.abs(shares - 3 / 20).max() < 4 * np.sqrt(0.15 * 0.85 / 20_000)
 
 
 def test_lengths_of_ngrams_have_the_probabilities_of_albert() -> None:
-    draws = RowDraws(0, tf.range(MANY, dtype=tf.int64), tf.zeros(MANY, tf.int64))
+    draws = RowDraws(0, np.arange(MANY), np.zeros(MANY, np.int64))
     shares = draws.uniform(Draw.UNIT_LENGTHS, 1)[:, 0]
     for available, expected in ((3, NGRAMS), (9, NGRAMS), (2, (2 / 3, 1 / 3)), (1, (1.0,))):
-        sizes = ngram_lengths(shares, tf.fill([MANY], available)).numpy()
+        sizes = ngram_lengths(shares, np.full(MANY, available))
         found = np.bincount(sizes, minlength=len(expected) + 1)[1:] / MANY
         assert len(found) == len(expected)
         for share, probability in zip(found, expected, strict=True):
@@ -183,8 +180,8 @@ def test_lengths_of_ngrams_have_the_probabilities_of_albert() -> None:
 
 
 def test_lengths_of_spans_have_the_probabilities_of_spanbert() -> None:
-    draws = RowDraws(0, tf.range(MANY, dtype=tf.int64), tf.zeros(MANY, tf.int64))
-    sizes = span_lengths(draws.uniform(Draw.UNIT_LENGTHS, 1)).numpy()[:, 0]
+    draws = RowDraws(0, np.arange(MANY), np.zeros(MANY, np.int64))
+    sizes = span_lengths(draws.uniform(Draw.UNIT_LENGTHS, 1))[:, 0]
     found = np.bincount(sizes)[1:] / MANY
     assert len(found) == len(SPANS)
     for share, probability in zip(found, SPANS, strict=True):
@@ -193,55 +190,48 @@ def test_lengths_of_spans_have_the_probabilities_of_spanbert() -> None:
 
 
 def test_bert_rounds_the_budget_and_masks_one_piece_at_least() -> None:
-    tokens = rows_of(64, 64)._replace(lengths=tf.range(1, 65))
-    tokens = tokens._replace(maskable=tf.ones_like(tokens.maskable))
+    tokens = rows_of(64, 64)._replace(lengths=np.arange(1, 65))
+    tokens = tokens._replace(maskable=np.ones_like(tokens.maskable))
     expected = [min(9, max(1, round(n * 0.15))) for n in range(1, 65)]
-    assert budgets(settings_of(most=9), tokens).numpy().tolist() == expected
+    assert budgets(settings_of(most=9), tokens).tolist() == expected
 
 
 def test_roberta_masks_the_share_exactly_in_expectation() -> None:
-    draws = RowDraws(0, tf.range(MANY, dtype=tf.int64), tf.zeros(MANY, tf.int64))
+    draws = RowDraws(0, np.arange(MANY), np.zeros(MANY, np.int64))
     tokens = RowTokens(
-        lengths=tf.fill([MANY], 51),
-        maskable=tf.ones([MANY, 51], tf.bool),
-        word_starts=tf.ones([MANY, 51], tf.bool),
-        segments=tf.ones([MANY, 51], tf.int32),
+        lengths=np.full(MANY, 51),
+        maskable=np.ones((MANY, 51), bool),
+        word_starts=np.ones((MANY, 51), bool),
+        segments=np.ones((MANY, 51), np.int32),
         draws=draws,
     )
-    budget = budgets(settings_of(51, mask_special_pieces=True), tokens).numpy()
+    budget = budgets(settings_of(51, mask_special_pieces=True), tokens)
     assert set(budget) == {7, 8}
     assert abs(budget.mean() - 0.15 * 51) < 4 * budget.std() / np.sqrt(MANY)
 
 
 def test_spanbert_rounds_up_the_share_of_the_tokens_without_special_pieces() -> None:
     tokens = rows_of(500)
-    maskable = tokens.maskable.numpy().sum(axis=1)
-    budget = budgets(settings_of(unit="span"), tokens).numpy()
+    maskable = tokens.maskable.sum(axis=1)
+    budget = budgets(settings_of(unit="span"), tokens)
     assert budget.tolist() == [int(np.ceil(0.15 * n)) for n in maskable]
 
 
 def test_no_budget_exceeds_the_tokens_or_the_targets() -> None:
     tokens = rows_of(200)
     for masked_lm in ({}, {"mask_special_pieces": True}, {"unit": "span"}):
-        budget = budgets(settings_of(most=6, density=0.9, **masked_lm), tokens).numpy()
+        budget = budgets(settings_of(most=6, density=0.9, **masked_lm), tokens)
         assert budget.max() == 6
-        few = tokens._replace(maskable=tokens.maskable & (tf.range(64) < 3))
-        assert budgets(settings_of(density=0.9, **masked_lm), few).numpy().max() <= 3
+        few = tokens._replace(maskable=tokens.maskable & (np.arange(64) < 3))
+        assert budgets(settings_of(density=0.9, **masked_lm), few).max() <= 3
 
 
 def replaced(mask: np.ndarray, most: int, **masked_lm: Any):
     count, width = mask.shape
     ids = 3 + np.random.default_rng(2).integers(0, 897, (count, width)).astype(np.int32)
-    draws = RowDraws(0, tf.range(count, dtype=tf.int64), tf.zeros(count, tf.int64))
-    rows = replace_masked(
-        MaskedLM(**masked_lm),
-        tf.constant(ids),
-        tf.constant(mask),
-        draws,
-        vocab=VOCAB,
-        max_masked=most,
-    )
-    return ids, *(part.numpy() for part in rows)
+    draws = RowDraws(0, np.arange(count), np.zeros(count, np.int64))
+    rows = replace_masked(MaskedLM(**masked_lm), ids, mask, draws, vocab=VOCAB, max_masked=most)
+    return ids, *rows
 
 
 def test_of_the_masked_pieces_eight_in_ten_are_masks_and_one_is_random() -> None:
@@ -274,7 +264,7 @@ def test_the_shares_are_settings(mask_share: float, random_share: float, expecte
 def test_a_whole_span_is_replaced_in_the_same_way() -> None:
     mask = np.repeat(np.random.default_rng(4).random((20_000, 32)) < 0.3, 3, axis=1)
     ids, masked, _, _ = replaced(mask, 96, unit="span", rows="doc_sentences", pair_task="none")
-    runs = run_numbers(tf.constant(mask)).numpy()
+    runs = run_numbers(mask)
     kinds = np.where(masked == 1002, 0, np.where(masked == ids, 2, 1))[mask]
     run_of = (np.arange(20_000)[:, np.newaxis] * 100 + runs)[mask]
     first = np.unique(run_of, return_index=True)[1]

@@ -184,7 +184,7 @@ class MaskedInputs:
                 is_text = (rows.ids != PAD_ID) & (rows.ids < self.vocab.total_ids)
                 borders = boundaries(mask, masked.positions, masked.targets, is_text)
                 features["boundary_positions"] = borders.borders
-                features["boundary_index"] = borders.index
+                features["boundary_index"] = borders.index_in_span
             return features, masked.targets, self._statistics(rows, mask, masked.ids)
 
         return make

@@ -22,12 +22,12 @@ class Boundaries(NamedTuple):
     Attributes:
         borders: positions before and after the span of each masked piece, int32
             ``(rows, most, 2)``; 0 without one.
-        index: index of each masked piece in its span, `NO_TARGET` if it is not predicted, int32
+        index_in_span: index of each masked piece, `NO_TARGET` if it is not predicted, int32
             ``(rows, most)``.
     """
 
     borders: Int32
-    index: Int32
+    index_in_span: Int32
 
 
 def boundaries(mask: Mask, positions: Int32, targets: Int32, is_text: Mask) -> Boundaries:

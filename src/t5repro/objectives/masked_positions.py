@@ -6,8 +6,7 @@ Special pieces count in the budget but are not masked, unless `masked_lm.mask_sp
 set.
 
 Rows are masked together, without a loop over rows: where the papers draw again and again until the
-budget is used, a random order of all candidates is drawn once, and in each turn every row takes the
-first that fits.
+budget is used, a random order of all candidates is drawn once and the first that fit are taken.
 
 Source: BERT and ALBERT, ``create_masked_lm_predictions``; fairseq, ``MaskTokensDataset``; SpanBERT,
 section 3.1.
@@ -115,7 +114,10 @@ def piece_mask(tokens: RowTokens, budget: Int32) -> Mask:
 
     Source: BERT, ``create_masked_lm_predictions`` without whole words.
     """
-    return _ranks(tokens.draws, tokens.maskable) < budget[:, np.newaxis]
+    order = _random_order(tokens.draws, tokens.maskable)
+    mask = np.zeros_like(tokens.maskable)
+    np.put_along_axis(mask, order, np.arange(mask.shape[1]) < budget[:, np.newaxis], axis=1)
+    return mask
 
 
 def ngram_mask(tokens: RowTokens, budget: Int32, *, longest: int) -> Mask:
@@ -138,47 +140,42 @@ def ngram_mask(tokens: RowTokens, budget: Int32, *, longest: int) -> Mask:
     first = np.minimum(words.begins[:, :width], width - 1)
     is_word = words.begins[:, :width] < tokens.lengths[:, np.newaxis]
     is_word &= np.take_along_axis(tokens.maskable, first, axis=1)
-    ranks = _ranks(tokens.draws, is_word)
-    # 2. How many words an n-gram can cover: words that follow in the same segment. Entries without
-    #    a maskable word get the segment -1, which no word has.
-    segments = np.where(is_word, np.take_along_axis(tokens.segments, first, axis=1), -1)
-    available = sum(_later(segments, step, width) == segments for step in range(longest))
-    # 3. The length that each would have if the budget were no limit; a draw belongs to a rank.
-    sizes = np.ones_like(ranks)
+    order = _random_order(tokens.draws, is_word)
+    # 2. The length that each n-gram would have if the budget were no limit.
+    sizes = np.ones_like(order)
     if longest > 1:
+        # Words that follow in the same segment. Entries without a maskable word get the segment
+        # -1, which no word has.
+        segments = np.where(is_word, np.take_along_axis(tokens.segments, first, axis=1), -1)
+        later = _extended(segments, longest - 1)
+        available = sum(later[:, step : step + width] == segments for step in range(longest))
         shares = tokens.draws.uniform(Draw.UNIT_LENGTHS, width)
-        sizes = ngram_lengths(np.take_along_axis(shares, ranks, axis=1), available)
-    # 4. The tokens of the first word of each, of the first two, and so on; `width` + 1, which no
-    #    budget allows, beyond its length.
-    lengths = [
-        np.where(
-            is_word & (sizes > step),
-            _later(words.begins, step + 1, width) - words.begins[:, :width],
-            width + 1,
-        )
-        for step in range(longest)
-    ]
-    # 5. In each turn every row takes the first n-gram, by rank, that fits, until none does.
-    row, free, last = np.arange(count), budget.copy(), np.full(count, -1)
-    covered = np.zeros((count, width + longest), bool)
-    while True:
-        fits = [length <= free[:, np.newaxis] for length in lengths]
-        # 6. An n-gram that would overlap an earlier one is skipped, as in ALBERT's code.
-        can_begin = fits[0] & (ranks > last[:, np.newaxis])
-        for step, fitting in enumerate(fits):
-            can_begin &= ~(fitting & covered[:, step : step + width])
-        if not can_begin.any():
+        sizes = ngram_lengths(shares, np.take_along_axis(available, order, axis=1))
+    word_counts = is_word.sum(axis=1)
+    sizes = np.where(np.arange(width) < word_counts[:, np.newaxis], sizes, 0)
+    # 3. One candidate of every row in each turn, until the budget of all rows is used. Words are
+    #    numbered through all rows, which is the fastest index.
+    columns, step = width + longest, np.arange(longest)
+    begins = _extended(words.begins, longest - 1).ravel()
+    covered = np.zeros(count * columns, bool)
+    free = budget[:, np.newaxis].copy()
+    candidates = order + np.arange(count)[:, np.newaxis] * columns
+    for number in range(word_counts.max()):
+        # 4. The words of the candidate, and the tokens of its first, of its first two, and so on.
+        word = candidates[:, number, np.newaxis] + step
+        lengths = begins[word + 1] - begins[word[:, :1]]
+        # 5. The longest n-gram that fits; one that would overlap an earlier one is skipped, as in
+        #    ALBERT's code.
+        is_covered = covered[word]
+        fits = (step < sizes[:, number, np.newaxis]) & (lengths <= free)
+        fits &= ~(fits & is_covered).any(axis=1, keepdims=True)
+        covered[word] = is_covered | fits
+        free -= (lengths * fits).max(axis=1, keepdims=True)
+        if not free.any():
             break
-        open_ranks = np.where(can_begin, ranks, width)
-        word = open_ranks.argmin(axis=1)
-        last = open_ranks[row, word]
-        size = np.where(last < width, np.sum([fitting[row, word] for fitting in fits], axis=0), 0)
-        for step in range(longest):
-            covered[row, word + step] |= step < size
-        following = np.minimum(word + size, width)
-        free -= words.begins[row, following] - words.begins[row, word]
-    # 7. Words are counted; their tokens are masked.
-    return np.take_along_axis(covered, words.numbers, axis=1) & tokens.maskable
+    # 6. Words are counted; their tokens are masked.
+    is_masked = covered.reshape(count, columns)
+    return np.take_along_axis(is_masked, words.numbers, axis=1) & tokens.maskable
 
 
 def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
@@ -196,16 +193,21 @@ def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
     count, width = tokens.maskable.shape
     words = _words(tokens)
     # 1. Drawing a token again until it is unmasked is a random order without the masked ones.
-    ranks = _ranks(tokens.draws, tokens.maskable)
+    order = _random_order(tokens.draws, tokens.maskable)
+    ranks = np.empty(order.shape, np.int32)
+    np.put_along_axis(ranks, order, np.arange(width, dtype=np.int32), axis=1)
     # 2. Every anchor has a span of whole words, whether it will be used or not: the draws of a row
     #    do not depend on how many spans it needs. A draw belongs to a rank.
     sizes = span_lengths(tokens.draws.uniform(Draw.UNIT_LENGTHS, width))
     row, position = np.arange(count), np.arange(width)
-    free, unmasked = budget.copy(), tokens.maskable.copy()
-    # 3. In each turn every row takes its first unmasked anchor, by rank, until the budget of all
+    free, unmasked, last = budget.copy(), tokens.maskable.copy(), np.full(count, -1)
+    # 3. In each turn every row takes its next unmasked anchor, by rank, until the budget of all
     #    rows is used.
-    while (can_begin := unmasked & (free > 0)[:, np.newaxis]).any():
-        anchor = np.where(can_begin, ranks, width).argmin(axis=1)
+    while (can_begin := unmasked & (ranks > last[:, np.newaxis])).any():
+        open_ranks = np.where(can_begin, ranks, width)
+        anchor = open_ranks.argmin(axis=1)
+        last = open_ranks[row, anchor]
+        free[last == width] = 0
         word = words.numbers[row, anchor]
         following = np.minimum(word + sizes[row, ranks[row, anchor]], width)
         begin, end = words.begins[row, word], words.begins[row, following]
@@ -215,6 +217,7 @@ def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
         inside &= np.cumsum(inside, axis=1, dtype=np.int32) <= free[:, np.newaxis]
         unmasked &= ~inside
         free -= inside.sum(axis=1, dtype=np.int32)
+        last[free == 0] = width
     return tokens.maskable & ~unmasked
 
 
@@ -258,7 +261,10 @@ def ngram_lengths(shares: Float64, available: Int64) -> Int64:
         ]
     )
     row = np.minimum(available, LONGEST_NGRAM) - 1
-    return 1 + sum((shares >= bounds[row] for bounds in upper_bounds[:, :-1].T), start=np.int64(0))
+    sizes = np.ones(shares.shape, np.int64)
+    for bounds in upper_bounds[:, :-1].T:
+        sizes += shares >= bounds[row]
+    return sizes
 
 
 def span_lengths(shares: Float64) -> Int64:
@@ -295,19 +301,17 @@ def _words(tokens: RowTokens) -> _Words:
     return _Words(np.maximum(numbers, 0), begins)  # a token before the first start is in word 0
 
 
-def _later(values: Int32, step: int, width: int) -> Int32:
-    """Return the values `step` columns after each of the first `width`; after the end, the last."""
-    return values[:, np.minimum(np.arange(width) + step, values.shape[1] - 1)]
+def _extended(values: Int32, columns: int) -> Int32:
+    """Return rows with `columns` more columns, which repeat the last one."""
+    last = values.shape[1] - 1
+    return values[:, np.minimum(np.arange(last + 1 + columns), last)]
 
 
-def _ranks(draws: RowDraws, candidates: Mask) -> Int32:
-    """Return the rank of each position in a random order, the candidates before all others."""
+def _random_order(draws: RowDraws, candidates: Mask) -> Int64:
+    """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
     width = candidates.shape[1]
     words = np.where(candidates, draws.words(Draw.POSITIONS, width), WORDS)
     # With the position in its low bits no two keys are equal: of equal draws the lower position
     # is first.
     keys = words << width.bit_length() | np.arange(width, dtype=np.uint64)
-    order = np.sort(keys, axis=1) & ((1 << width.bit_length()) - 1)
-    ranks = np.empty(candidates.shape, np.int32)
-    np.put_along_axis(ranks, order.astype(np.int64), np.arange(width, dtype=np.int32), axis=1)
-    return ranks
+    return (np.sort(keys, axis=1) & ((1 << width.bit_length()) - 1)).astype(np.int64)

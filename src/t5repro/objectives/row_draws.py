@@ -7,6 +7,7 @@ epoch in the counter.
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,11 @@ from t5repro.objectives.philox import philox
 from t5repro.randomness import seed_pair
 
 Integers = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
 WORD_BITS = 32
 WORDS = 1 << WORD_BITS
+BLOCK_WORDS = 4
 USES = 1 << 8  # of the second word of the counter; the rest counts 2^32 rows
 
 
@@ -51,21 +54,31 @@ class RowDraws:
     row: Integers
     epoch: Integers
 
-    def words(self, use: Draw, count: int) -> npt.NDArray[np.uint64]:
+    def words(self, use: Draw, count: int) -> Words:
         """Return words of 32 random bits as uint64 ``(rows, count)``."""
-        blocks = -(-count // 4)
+        if count <= BLOCK_WORDS:
+            return self._first_blocks[use, :, :count]
+        return self._blocks([use], -(-count // BLOCK_WORDS))[0, :, :count]
+
+    @cached_property
+    def _first_blocks(self) -> Words:
+        """The first block of every use: one call draws most single numbers of a row."""
+        return self._blocks(list(Draw), 1)
+
+    def _blocks(self, uses: list[Draw], count: int) -> Words:
+        """Return the words of the first `count` blocks, ``(uses, rows, words)``."""
         # Number of the block, use with the high bits of the row, low word of the row, epoch.
-        counter = np.empty((4, len(self.row), blocks), np.uint64)
-        counter[0] = np.arange(blocks)
-        counter[1] = (use + self.row // WORDS * USES)[:, np.newaxis]
+        counter = np.empty((4, len(uses), len(self.row), count), np.uint64)
+        counter[0] = np.arange(count)
+        counter[1] = np.add.outer(uses, self.row // WORDS * USES)[..., np.newaxis]
         counter[2] = (self.row % WORDS)[:, np.newaxis]
         counter[3] = self.epoch[:, np.newaxis]
         words = philox(counter, seed_pair(self.seed, "pretrain", "masked_rows"))
-        return words.transpose(1, 2, 0).reshape(len(self.row), 4 * blocks)[:, :count]
+        return np.moveaxis(words, 0, -1).reshape(len(uses), len(self.row), -1)
 
     def uniform(self, use: Draw, count: int) -> npt.NDArray[np.float64]:
         """Return numbers in [0, 1) with 32 bits, float64 ``(rows, count)``."""
-        return self.words(use, count) * 2.0**-WORD_BITS
+        return self.words(use, count).astype(np.float64) * 2.0**-WORD_BITS
 
     def below(self, use: Draw, bounds: Integers) -> Integers:
         """Return an integer from 0 to ``bound - 1`` for each row, int64 ``(rows,)``.
