@@ -55,7 +55,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
     count = steps + shapes.WARM_UP_STEPS
     batches = engine().feed(inputs.batches(first_step=0, steps=count))
-    model.fit(batches, epochs=1, callbacks=[ticks], verbose=0)
+    model.fit(batches, steps_per_epoch=count, shuffle=False, callbacks=[ticks], verbose=0)
     timed = inputs.rows(first_step=shapes.WARM_UP_STEPS, steps=steps).examples
     clock.tell(
         examples=len(timed),

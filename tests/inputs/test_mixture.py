@@ -15,6 +15,8 @@ from t5repro.inputs.pretraining import CorpusInputs
 from t5repro.systems.pretraining import open_rows
 from t5repro.systems.step_audit import spans_in_step
 
+pytestmark = pytest.mark.keras  # the command reads the table of systems
+
 DOCUMENTS = [40, 7, 130, 3, 25, 64, 90, 11, 200, 55, 5, 77]
 MIXTURE = (
     Denoiser(mode_token="NLU"),

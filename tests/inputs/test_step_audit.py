@@ -16,6 +16,8 @@ from t5repro.inputs.document_steps import steps_of_documents
 from t5repro.systems.pretraining import open_rows
 from t5repro.systems.step_audit import open_recorded_inputs, spans_in_step
 
+pytestmark = pytest.mark.keras  # the command reads the table of systems
+
 DOCUMENTS = [40, 7, 130, 3, 25, 64, 90, 11, 200, 55, 5, 77]
 OFFSETS = np.cumsum([0, *DOCUMENTS])
 STEPS = 30
