@@ -1,7 +1,7 @@
 """The trained vocabulary: text to ids and back (paper section 2.2).
 
 SentencePiece normalises text itself, with the rules stored in the model file (NFKC, white space
-collapsed), so no caller may normalise before: training, fine-tuning inside tf.data and prediction
+collapsed), so no caller may normalise before: pre-training, fine-tuning and prediction
 would then see different ids.
 """
 
