@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
+from warm_commands import MAINS, run_warm
 
 from t5repro.files import sha256_of
 
@@ -32,6 +33,7 @@ SMALL_EXPERIMENTS = [
     {"name": "baseline", "row": "Baseline average"},
     {"name": "no_pretraining", "row": "No pre-training", "change": {"pretrain.steps": 0}},
 ]
+OF_THE_START = ("LD_", "MALLOC_", "PYTHON")  # variables that a process reads when it starts
 
 
 def clone(folder: Path) -> Path:
@@ -103,10 +105,13 @@ def commit(folder: Path, message: str) -> None:
 
 def run_in(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a clone with these variables; everything it printed is in `stdout`."""
+    values = {**environment(folder), **variables}
+    if words[0] in MAINS and not any(name.startswith(OF_THE_START) for name in variables):
+        return run_warm(folder, words, values)
     return subprocess.run(
         words,
         cwd=folder,
-        env={**environment(folder), **variables},
+        env=values,
         check=False,
         text=True,
         stdout=subprocess.PIPE,
