@@ -43,7 +43,7 @@ jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs
 	touch $@
 
 test: setup ## run the tests that take seconds, and a small chain end to end
-	pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "$(TESTS)"
+	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(TESTS)"
 
 test-all: setup ## run every test
 	pytest

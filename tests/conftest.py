@@ -3,12 +3,16 @@
 No test judges by the clock: `make test` starts two workers, and other work may run beside them.
 """
 
+import fcntl
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hang_guard
 import hypothesis
 import pytest
-from clones import small_run
+from clones import LINKED, copy_clone, small_run
 from pytest_timeout import Settings
 from task_chain import task_chain
 
@@ -32,49 +36,50 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> bool:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A clone in which the whole chain has run in small. Tests must not change it."""
-    return small_run(tmp_path_factory.mktemp("finished") / "clone")
+    yield from _made_once(tmp_path_factory, "finished", small_run)
 
 
 @pytest.fixture(scope="session")
-def chain_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chain_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The smallest chain, sealed and committed. Tests change copies of it."""
-    return task_chain(tmp_path_factory.mktemp("chain") / "clone")
+    yield from _made_once(tmp_path_factory, "chain_once", task_chain)
 
 
-# Made once for a whole run, and costly, so one worker has all tests that need it.
-SHARED = ("finished", "chain_once")
+def _made_once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Path]
+) -> Iterator[Path]:
+    """Yield a worker's own copy of what the first worker that asks for it makes."""
+    session = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        session = session.parent
+    original, is_made = session / name / "clone", session / name / "made"
+    with (session / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the others wait here
+        if not is_made.exists():
+            original.parent.mkdir()
+            make(original)
+            is_made.touch()
+        own = copy_clone(original, factory.mktemp(name) / "clone")
+    yield own
+    folders = [name for name in LINKED if (original / name).is_dir() and not name.startswith(".")]
+    changed = ["git", "diff", "--exit-code", "--name-only", "--", *folders]
+    ran = subprocess.run(changed, cwd=own, check=False)
+    assert ran.returncode == 0, "a test wrote into a file that copies share; see clones.LINKED"
+
+
 LONGEST_FIRST = ("finished", "chain_once", "workflow", "keras")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests in one worker, and all that need the finished clone; longest go first.
-
-    Begun last, they would keep one worker busy while the other has nothing to do.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    """Put the longest files first: begun last, they would keep one worker busy, the other idle."""
     items.sort(key=_rank)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Stop a worker that xdist gave no groups: shared runs would be made by every worker."""
-    if getattr(session.config.option, "loadgroup", False):
-        without = [item.nodeid for item in session.items if "@" not in item.nodeid]
-        if without:
-            raise pytest.UsageError(f"xdist lost the groups of {len(without)} tests; see conftest")
-
-
-def _group(item: pytest.Item) -> str:
-    names = getattr(item, "fixturenames", ())
-    if item.get_closest_marker("browser"):
-        return "finished"  # asked for only if a browser is there
-    return next((name for name in SHARED if name in names), item.nodeid.partition("::")[0])
-
-
 def _rank(item: pytest.Item) -> int:
-    names = {_group(item), *(mark.name for mark in item.iter_markers())}
+    names = {*getattr(item, "fixturenames", ()), *(mark.name for mark in item.iter_markers())}
+    if "browser" in names:
+        names.add("finished")  # asked for only if a browser is there
     ranks = (rank for rank, name in enumerate(LONGEST_FIRST) if name in names)
     return min(ranks, default=len(LONGEST_FIRST))

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from clones import copy_clone
 from made_records import sealed_run
 
 
@@ -22,4 +23,4 @@ def sealed(sealed_once: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def chain(chain_once: Path, tmp_path: Path) -> Path:
     """The smallest chain, sealed and committed."""
-    return Path(shutil.copytree(chain_once, tmp_path / "clone", symlinks=True))
+    return copy_clone(chain_once, tmp_path / "clone")

@@ -170,10 +170,7 @@ def honest_archive(kind: str) -> bytes:
     return target.getvalue()
 
 
-@settings(
-    max_examples=300,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(["zip", "tar.gz", "tar"]),
     place=st.floats(0, 1, exclude_max=True),

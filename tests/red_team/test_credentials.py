@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 from checkout import ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from t5repro.audit.withdraw import withdraw
@@ -166,7 +166,6 @@ PARAMETER = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(before=PROSE, after=PROSE, scheme=WORD, user=WORD, host=WORD, name=PARAMETER, data=st.data())
 def test_no_surrounding_text_case_or_encoding_hides_a_credential(
     before: str, after: str, scheme: str, user: str, host: str, name: str, data: st.DataObject

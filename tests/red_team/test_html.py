@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -173,11 +174,16 @@ def test_markup_anywhere_in_a_job_is_only_text_of_the_lineage_page(attack: str) 
     assert attack in "".join(found.texts)
 
 
-@settings(max_examples=200, deadline=None)
+@cache
+def tags_of_a_harmless_page() -> list[str]:
+    return Elements(lineage_page(Graph([job_of("x")]))).tags
+
+
+@settings(max_examples=60)
 @given(st.text(alphabet=st.sampled_from("<>\"'&/=;#ab:\\ \t\n"), min_size=1, max_size=30))
 def test_no_text_adds_an_element_to_the_lineage_page(text: str) -> None:
-    expected = Elements(lineage_page(Graph([job_of("x")])))
-    assert check_harmless(lineage_page(Graph([job_of(text)]))).tags == expected.tags
+    page = lineage_page(Graph([job_of(text)]))
+    assert check_harmless(page).tags == tags_of_a_harmless_page()
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

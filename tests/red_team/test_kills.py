@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import artifact_hashes, environment, run_in, snakemake
+from clones import artifact_hashes, copy_clone, environment, run_in, snakemake
 
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.run_lock import run_lock
@@ -79,7 +79,7 @@ def check_equal(folder: Path, original: Path) -> None:
 
 def copy_without(original: Path, target: Path, *jobs: str) -> Path:
     """Copy a clone without the results and records of some jobs, and without their lock."""
-    shutil.copytree(original, target, symlinks=True)
+    copy_clone(original, target)
     for job in jobs:
         shutil.rmtree(target / "results/demo" / job)
         (target / "records/demo" / f"{job}.json").unlink(missing_ok=True)

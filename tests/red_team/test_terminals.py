@@ -34,6 +34,29 @@ COMMANDS = (
     ("--help",),
     ("trace", "no such file 😀"),
 )
+# One process asks them all: its streams keep the encoding with which it started.
+ASK_ALL = """
+import json, os, sys, tempfile, traceback
+from t5repro.cli.main import main
+answers = []
+for words in json.loads(sys.stdin.read()):
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        try:
+            code = main([sys.argv[number] for number in words])
+        except SystemExit as error:
+            code = error.code
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        texts = [os.pread(stream.fileno(), 1 << 24, 0).hex() for stream in (out, err)]
+    answers.append([code, *texts])
+with open("answers.json", "w") as file:
+    json.dump(answers, file)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +90,21 @@ def ask(root: Path, *words: str, **environment: str) -> subprocess.CompletedProc
 def test_every_question_is_answered_on_every_terminal(
     checkout: Path, environment: dict[str, str]
 ) -> None:
-    for words in COMMANDS:
-        process = ask(checkout, *words, **environment)
-        message = process.stderr.decode("utf-8", "replace")
-        assert "Traceback" not in message, (words, message)
-        assert process.returncode in (0, 1, 2), words
+    arguments = [word for words in COMMANDS for word in words]  # decoded as those of a command
+    numbers = iter(range(1, len(arguments) + 1))
+    subprocess.run(
+        [sys.executable, "-c", ASK_ALL, *arguments],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+        input=json.dumps([[next(numbers) for _ in words] for words in COMMANDS]).encode(),
+        check=True,
+    )
+    answers = json.loads((checkout / "answers.json").read_text(encoding="utf-8"))
+    for words, (code, printed, message) in zip(COMMANDS, answers, strict=True):
+        assert b"Traceback" not in bytes.fromhex(message), (words, bytes.fromhex(message))
+        assert code in (0, 1, 2), words
         if "--json" in words:
-            json.loads(process.stdout)
+            json.loads(bytes.fromhex(printed))
 
 
 def test_a_name_that_cannot_be_printed_is_escaped(checkout: Path) -> None:

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clones import copy_clone, snakemake
+
 from t5repro.files import TEMPORARY_PREFIX, sha256_of
 from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 
@@ -204,18 +206,6 @@ def _is_inside(folder: Path, path: Any) -> bool:
     return os.path.abspath(name).startswith(f"{folder}{os.sep}") and "__pycache__" not in name
 
 
-def copy(source: Path, target: Path) -> Path:
-    """Copy a checkout; objects that nothing changes in place are linked."""
-
-    def duplicate(file: str, new: str) -> None:
-        name = os.path.relpath(file, source)
-        is_shared = name.startswith(tuple(f"{folder}/" for folder in SHARED))
-        (os.link if is_shared else shutil.copy2)(file, new)
-
-    shutil.rmtree(target, ignore_errors=True)
-    return Path(shutil.copytree(source, target, symlinks=True, copy_function=duplicate))
-
-
 def hashes(folder: Path, compares: Sequence[str] = ()) -> dict[str, str]:
     """Return the SHA-256 of the files that equal runs make equal."""
     names = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*"))
@@ -237,9 +227,9 @@ def faults_of_kills(
     """
     with tempfile.TemporaryDirectory(dir=checkout.parent) as folder:
         begun, whole, killed = (Path(folder) / name for name in ("begun", "whole", "killed"))
-        command.begin(copy(checkout, begun))
+        command.begin(copy_clone(checkout, begun, SHARED))
         before = hashes(begun, command.compares)
-        copy(begun, whole)
+        copy_clone(begun, whole, SHARED)
         unkilled = run(whole, command.words)
         after = hashes(whole, command.compares)
         if unkilled.code != 0 or not unkilled.writes:
@@ -247,7 +237,8 @@ def faults_of_kills(
             return
         for _ in range(kills):
             moment = moments.randint(1, unkilled.writes)
-            copy(begun, killed)
+            shutil.rmtree(killed, ignore_errors=True)
+            copy_clone(begun, killed, SHARED)
             stopped = run(killed, command.words, moment)
             half = _half_files(hashes(killed, command.compares), before, after)
             if command.words[0] == "stage":
@@ -309,10 +300,8 @@ def main() -> int:
 
 def all_commands(checkout: Path) -> list[Command]:
     """Return all jobs and commands of a checkout."""
-    from clones import snakemake
-
     with tempfile.TemporaryDirectory(dir=checkout.parent) as folder:
-        planned = copy(checkout, Path(folder) / "clone")
+        planned = copy_clone(checkout, Path(folder) / "clone", SHARED)
         shutil.rmtree(planned / "data")
         text = snakemake(planned, "-n", "-p", "--forceall").stdout
     key = checkout.parent / "key"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clones import commit, environment, small_run
+from clones import commit, environment, run_in, small_run
 
 from t5repro.lineage.shared_facts import put_back, reader_of
 
@@ -49,15 +49,7 @@ def rerun(folder: Path, *, python: str = sys.executable, **variables: str) -> No
 
 def t5repro(folder: Path, *words: str, **variables: str) -> tuple[int, str]:
     """Run a command of the clone's code; return the exit code and all that it printed."""
-    process = subprocess.run(
-        [sys.executable, "-m", "t5repro", *words],
-        cwd=folder,
-        env={**environment(folder), **variables},
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    process = run_in(folder, "t5repro", *words, **variables)
     return process.returncode, process.stdout
 
 

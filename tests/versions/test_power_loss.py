@@ -1,12 +1,11 @@
 """What a loss of power damaged is moved aside by the next run, which makes it again."""
 
 import os
-import shutil
 import time
 from pathlib import Path
 
 import pytest
-from clones import artifact_hashes, snakemake
+from clones import artifact_hashes, copy_clone, snakemake
 from made_graphs import RESULT, SCORES, WEIGHTS
 from made_records import sealed_run
 
@@ -121,8 +120,7 @@ def test_results_under_a_run_at_work_are_left_to_it(run: Path) -> None:
 def test_the_next_run_makes_damaged_results_again_with_equal_bytes(
     chain_once: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "clone"
-    shutil.copytree(chain_once, folder, symlinks=True)
+    folder = copy_clone(chain_once, tmp_path / "clone")
     expected = artifact_hashes(folder)
     write_json(folder / NOTE, {"boot": "earlier", "since": 0.0})
     tasks = folder / "results/demo/tasks/glue_sst2"

@@ -1,13 +1,12 @@
 """`docs/add_a_task.md`, walked: its commands run, their output compared."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from clones import ROOT, artifact_hashes, run_in, snakemake
+from clones import ROOT, artifact_hashes, copy_clone, run_in, snakemake
 
 from t5repro.files import read_json, sha256_of
 
@@ -40,8 +39,7 @@ def hashes_of_package(folder: Path) -> dict[str, str]:
 
 
 def test_the_walk_does_what_the_page_says(finished: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path / "clone")
     steps = steps_of((ROOT / "docs" / "add_a_task.md").read_text("utf-8"))
     assert len(steps) == 15
     before = hashes_of_package(folder)

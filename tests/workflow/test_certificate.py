@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clones import commit, run_in
+from clones import commit, copy_clone, run_in
 
 pytestmark = pytest.mark.workflow
 RESULTS = Path("results/demo")
@@ -80,8 +79,7 @@ COARSE_ROOT = ROOT_OF_ANOTHER_MAKER.replace(
 @pytest.fixture(scope="module")
 def committed(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the finished clone whose lock, records and spread are committed."""
-    folder = tmp_path_factory.mktemp("committed") / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path_factory.mktemp("committed") / "clone")
     ran = run_in(folder, sys.executable, "-c", MAKE_SPREAD)
     assert ran.returncode == 0, ran.stdout
     commit(folder, "results")
@@ -91,7 +89,7 @@ def committed(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def machine(committed: Path, tmp_path: Path) -> Path:
     """Another machine that has run the chain: a copy to change."""
-    return Path(shutil.copytree(committed, tmp_path / "clone", symlinks=True))
+    return copy_clone(committed, tmp_path / "clone")
 
 
 def certificate(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

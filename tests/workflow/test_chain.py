@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from clones import SMALL, artifact_hashes, clone, environment, shrink, snakemake
+from clones import SMALL, artifact_hashes, clone, copy_clone, environment, shrink, snakemake
 
 pytestmark = pytest.mark.workflow
 
@@ -110,12 +110,6 @@ def test_another_clone_on_one_core_writes_the_same_bytes_and_another_seed_others
     assert artifact_hashes(other)[weights] != artifact_hashes(finished)[weights]
 
 
-def prepared(finished: Path, folder: Path) -> Path:
-    """Return a copy of the finished clone, its records included."""
-    shutil.copytree(finished, folder, symlinks=True)
-    return folder
-
-
 @pytest.mark.parametrize(
     "stage",
     [
@@ -129,7 +123,7 @@ def prepared(finished: Path, folder: Path) -> Path:
 def test_ctrl_c_in_a_stage_loses_nothing_and_a_rerun_gives_the_same_bytes(
     finished: Path, tmp_path: Path, stage: str
 ) -> None:
-    folder = prepared(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     wanted = artifact_hashes(folder)
     results = f"results/demo/{stage}/baseline"  # of one experiment
     targets = [path for path in wanted if path.startswith(results) and "manifest" in path]

@@ -1,12 +1,11 @@
 """A run whose results are as committed changes no tracked file."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from clones import artifact_hashes, commit, run_in, snakemake
+from clones import artifact_hashes, commit, copy_clone, run_in, snakemake
 
 pytestmark = pytest.mark.workflow
 RECORD = "records/demo/tasks/glue_cola.json"
@@ -16,8 +15,7 @@ RERUN = ("--forcerun", "tasks_glue_cola", "--", "stage_tasks_glue_cola")
 @pytest.fixture
 def committed(finished: Path, tmp_path: Path) -> Path:
     """A finished clone whose results are committed."""
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path / "clone")
     commit(folder, "results")
     return folder
 

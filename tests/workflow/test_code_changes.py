@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from clones import SMALL, snakemake
+from clones import SMALL, copy_clone, snakemake
 
 from t5repro.lineage.record import read_record
 from t5repro.stages import STAGES
@@ -22,7 +22,7 @@ DOCSTRING = re.compile(r'^( *)"""(?=[A-Z])', flags=re.MULTILINE)
 @pytest.fixture
 def checkout(finished: Path, tmp_path: Path) -> Path:
     """A copy of the finished clone that a test may edit."""
-    return Path(shutil.copytree(finished, tmp_path / "clone", symlinks=True))
+    return copy_clone(finished, tmp_path / "clone")
 
 
 def planned(checkout: Path) -> set[str]:

@@ -6,13 +6,12 @@ import functools
 import random
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from clones import SMALL, snakemake
+from clones import SMALL, copy_clone, snakemake
 
 from t5repro.cli.job_options import expected_inputs, job_of
 from t5repro.cli.main import main, parser
@@ -57,9 +56,7 @@ def parsed(words: tuple[str, ...]) -> argparse.Namespace:
 @pytest.fixture(scope="module")
 def chain(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the finished clone that a test may damage."""
-    folder = tmp_path_factory.mktemp("damaged") / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
-    return folder
+    return copy_clone(finished, tmp_path_factory.mktemp("damaged") / "clone")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import pytest
 import yaml
-from clones import artifact_hashes, commit, environment, run_in
+from clones import artifact_hashes, commit, copy_clone, environment, run_in
 from documented_commands import Documented, documented, entry_of, pages
 
 pytestmark = pytest.mark.workflow
@@ -48,8 +48,7 @@ def walks() -> dict[str, list[Documented]]:
 @pytest.fixture
 def checkout(finished: Path, tmp_path: Path) -> Path:
     """A copy of the finished run with its results committed, and this environment as `.venv`."""
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path / "clone")
     commit(folder, "results")
     (folder / ".venv").mkdir()
     (folder / ".venv/bin").symlink_to(Path(sys.executable).parent)

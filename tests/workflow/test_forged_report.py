@@ -1,11 +1,10 @@
 """Scores, manifests, records and lock forged together: the report still shows the old numbers."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from clones import run_in
+from clones import copy_clone, run_in
 
 from t5repro.files import sha256_of, write_json
 
@@ -32,8 +31,7 @@ def forge(folder: Path, path: str, known: dict[str, str]) -> None:
 def test_scores_forged_with_all_their_hashes_are_not_those_of_the_report(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path / "clone")
     verified = run_in(folder, "t5repro", "verify")
     assert verified.returncode == 0, verified.stdout
     values = json.loads((folder / SCORES).read_text())

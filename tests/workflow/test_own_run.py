@@ -1,11 +1,10 @@
 """A run of the user's own run file is versioned as the demo is."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import yaml
-from clones import commit, run_in, snakemake
+from clones import commit, copy_clone, run_in, snakemake
 from task_chain import STAGE
 
 pytestmark = pytest.mark.workflow
@@ -14,7 +13,7 @@ RUN_FILE = "configs/mine.yaml"
 
 def test_a_users_run_is_versioned_after_one_command(chain_once: Path, tmp_path: Path) -> None:
     # The demo's lock has the examples of one task.
-    folder = Path(shutil.copytree(chain_once, tmp_path / "clone", symlinks=True))
+    folder = copy_clone(chain_once, tmp_path / "clone")
     values = yaml.safe_load((folder / "configs/demo.yaml").read_text(encoding="utf-8"))
     values["run"] = {"name": "mine"}
     (folder / RUN_FILE).write_text(yaml.safe_dump(values), encoding="utf-8")

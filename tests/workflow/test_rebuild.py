@@ -1,13 +1,12 @@
 """Forged results are detected by building them again."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from clones import SMALL, environment
+from clones import SMALL, commit, copy_clone, environment
 
 from t5repro.files import sha256_of
 
@@ -30,12 +29,8 @@ def rebuild(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
-    for arguments in (["add", "-A"], ["commit", "-qm", "results"]):
-        subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=folder, check=True
-        )
+    folder = copy_clone(finished, tmp_path / "clone")
+    commit(folder, "results")
     return folder
 
 

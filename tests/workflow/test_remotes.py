@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clones import artifact_hashes, commit, run_in, snakemake
+from clones import artifact_hashes, commit, copy_clone, run_in, snakemake
 from s3_server import BUCKET, CREDENTIALS, serve_bucket
 
 pytestmark = pytest.mark.workflow
@@ -33,8 +33,7 @@ def ran_well(folder: Path, *words: str, **variables: str) -> str:
 
 def copy_committed(finished: Path, folder: Path) -> Path:
     """Return a copy of a finished clone whose results are committed."""
-    shutil.copytree(finished, folder, symlinks=True)
-    commit(folder, "results")
+    commit(copy_clone(finished, folder), "results")
     return folder
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from clones import artifact_hashes, environment
+from clones import artifact_hashes, copy_clone, environment
 
 from t5repro.lineage.run_lock import run_lock
 
@@ -78,8 +78,7 @@ def wait_until_the_job_ended(output: Path, run: subprocess.Popen[bytes]) -> None
 def test_a_run_after_a_snakemake_killed_alone_waits_for_the_job_it_left(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
+    folder = copy_clone(finished, tmp_path / "clone")
     folder_name = "results/demo/finetune/baseline"
     shutil.rmtree(folder / folder_name)
     record = folder / "records/demo/finetune/baseline.json"

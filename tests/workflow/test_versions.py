@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from clones import artifact_hashes, commit, environment, run_in, snakemake
+from clones import artifact_hashes, commit, copy_clone, environment, run_in, snakemake
 from made_graphs import manifest
 
 pytestmark = pytest.mark.workflow
@@ -59,19 +59,13 @@ def asked():
 }
 
 
-def copy(finished: Path, folder: Path) -> Path:
-    """Return a copy of the finished clone, its notes and its cache included."""
-    shutil.copytree(finished, folder, symlinks=True)
-    return folder
-
-
 def lock_of(folder: Path) -> str:
     return (folder / "dvc.lock").read_text()
 
 
 def with_remote(finished: Path, tmp_path: Path) -> Path:
     """Return a copy whose results are committed and pushed to a folder remote."""
-    folder = copy(finished, tmp_path / "origin")
+    folder = copy_clone(finished, tmp_path / "origin")
     commit(folder, "results")
     ran = run_in(folder, "dvc", "remote", "add", "--local", "-d", "folder", str(tmp_path / "store"))
     assert ran.returncode == 0, ran.stdout
@@ -141,7 +135,7 @@ def test_a_clone_whose_lock_is_of_other_code_plans_every_stage_of_that_code(
 def test_results_that_came_out_as_committed_can_be_pushed_and_pulled(
     finished: Path, tmp_path: Path
 ) -> None:
-    origin = copy(finished, tmp_path / "reproduced")
+    origin = copy_clone(finished, tmp_path / "reproduced")
     commit(origin, "results")
     lock = lock_of(origin)
     shutil.rmtree(origin / ".dvc" / "cache")  # as if the lock had come with a clone
@@ -184,7 +178,7 @@ def artifacts(folder: Path) -> list[str]:
 def test_one_flipped_byte_with_its_date_kept_is_named_by_verify_and_never_sealed(
     finished: Path, tmp_path: Path, part: int | None, check: str
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     lock, paths = lock_of(folder), artifacts(folder)
     sample = random.Random(0).sample(paths, part) if part else paths
     code = FLIP.replace("{check}", CHECKS[check])
@@ -202,7 +196,7 @@ def test_one_flipped_byte_with_its_date_kept_is_named_by_verify_and_never_sealed
 
 
 def test_a_tampered_file_is_not_laundered_by_the_next_run(finished: Path, tmp_path: Path) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     lock = lock_of(folder)
     ids = folder / "results/demo/tokens/baseline/train.ids"  # which the report does not read
     facts, content = ids.stat(), ids.read_bytes()
@@ -218,7 +212,7 @@ def test_a_tampered_file_is_not_laundered_by_the_next_run(finished: Path, tmp_pa
 
 
 def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_path: Path) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     orphan = folder / "results/demo/c4_clean/baseline/00009.parquet"
     orphan.write_bytes(b"withdrawn text")
     former = orphan.with_name("00009.manifest.json")  # of a crawl in more shards
@@ -244,7 +238,7 @@ def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_pa
 def test_two_runs_in_one_folder_are_kept_apart(finished: Path, tmp_path: Path) -> None:
     from t5repro.lineage.run_lock import run_lock
 
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     (folder / "results/demo/report/report.html").unlink()
     with run_lock(folder / ".snakemake/t5repro.lock"):
         ran = snakemake(folder)
@@ -273,7 +267,7 @@ def test_scores_are_metrics_and_histories_are_plots(finished: Path) -> None:
 def test_inside_dvc_the_first_stage_alone_hashes_the_code_of_the_rules(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     code = folder / "configs/resolved/code/vocab.json"
     current = code.read_text(encoding="utf-8")
     stage = ("snakemake", "--profile", "local", "-n", "stage_tasks_glue_cola")
@@ -294,7 +288,7 @@ def test_inside_dvc_the_first_stage_alone_hashes_the_code_of_the_rules(
 def test_a_finished_run_is_planned_and_sealed_without_libraries_that_only_other_answers_need(
     finished: Path, tmp_path: Path, command: tuple[str, ...], foreign: set[str]
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     assert run_in(folder, *command).returncode == 0  # remembers what the next one reads
     ran = run_in(folder, "python", "-X", "importtime", "-m", *command)
     assert ran.returncode == 0, ran.stdout[-3000:]
@@ -314,7 +308,7 @@ def test_the_drawing_of_the_pipeline_fits_a_screen(finished: Path) -> None:
 def test_a_trained_model_is_an_artifact_that_a_tag_publishes(
     finished: Path, tmp_path: Path
 ) -> None:
-    origin = copy(finished, tmp_path / "origin")
+    origin = copy_clone(finished, tmp_path / "origin")
     commit(origin, "results")
     tag = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", "-m", "first"]
     subprocess.run([*tag, "finetune-no-pretraining@v1.0.0"], cwd=origin, check=True)
@@ -328,7 +322,7 @@ def test_a_trained_model_is_an_artifact_that_a_tag_publishes(
 def test_an_experiment_of_dvc_changes_one_leaf_of_the_resolved_settings(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     commit(folder, "results")
     resolved = folder / "configs/resolved/demo.json"
     before = resolved.read_text(encoding="utf-8").splitlines()
@@ -349,7 +343,7 @@ def test_an_experiment_of_dvc_changes_one_leaf_of_the_resolved_settings(
 def test_a_run_file_edited_reaches_dvc_without_any_command_of_ours(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     change(folder, "evaluate.max_decode_length", 9)
     repro = run_in(folder, "dvc", "repro", "settings")
     assert repro.returncode == 0, repro.stdout
@@ -513,7 +507,7 @@ def planned(folder: Path) -> set[str]:
 def test_each_leaf_of_the_run_file_reruns_the_same_stages_in_both_tools(
     finished: Path, tmp_path: Path, leaf: str
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     change(folder, leaf, CHANGES[leaf])
     assert rules_of(planned(folder)) == expected(leaf)
     assert run_in(folder, "t5repro", "dvc", "generate").returncode == 0
@@ -551,10 +545,10 @@ def test_every_leaf_of_the_run_file_is_changed_by_a_test_and_to_an_allowed_value
 def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = copy(finished, tmp_path / "one")
+    folder = copy_clone(finished, tmp_path / "one")
     commit(folder, "first")
     first = artifact_hashes(folder)
-    second = copy(folder, tmp_path / "two")
+    second = copy_clone(folder, tmp_path / "two")
     for checkout in (folder, second):
         change(checkout, "evaluate.max_decode_length", 9)
     ran = snakemake(folder)
@@ -578,7 +572,7 @@ def test_both_tools_rerun_a_changed_leaf_alike_and_older_revisions_come_back(
 def test_a_leaf_changed_and_changed_back_comes_from_the_run_cache_and_both_tools_agree(
     finished: Path, tmp_path: Path
 ) -> None:
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     before = artifact_hashes(folder)
     experiments = yaml.safe_load((folder / "configs/demo.yaml").read_text())["experiments"]
     changed = without_a_row(experiments)
@@ -619,7 +613,7 @@ def test_a_killed_chain_goes_on_to_the_same_bytes(
     finished: Path, tmp_path: Path, tool: str
 ) -> None:
     expected = artifact_hashes(finished)
-    folder = copy(finished, tmp_path / "clone")
+    folder = copy_clone(finished, tmp_path / "clone")
     for folder_name in ("results", ".dvc/cache", ".dvc/tmp", ".snakemake", "records", "work"):
         shutil.rmtree(folder / folder_name, ignore_errors=True)
     (folder / "dvc.lock").unlink()

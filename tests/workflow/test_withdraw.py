@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from clones import artifact_hashes, environment, snakemake
+from clones import artifact_hashes, commit, copy_clone, environment, snakemake
 
 from t5repro.c4.wet.pages import read_pages
 
@@ -37,12 +36,8 @@ def t5repro(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "clone"
-    shutil.copytree(finished, folder, symlinks=True)
-    for words in (["add", "-A"], ["commit", "-qm", "before"]):
-        subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True
-        )
+    folder = copy_clone(finished, tmp_path / "clone")
+    commit(folder, "before")
     return folder
 
 
