@@ -5,17 +5,20 @@ job killed at any moment leaves no incomplete file under a final name.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError, storage_error
+from t5repro.strict_json import MAX_BYTES, parse_json
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
@@ -52,6 +55,29 @@ def has_conflict(data: bytes) -> bool:
 def by_name(paths: Iterable[Path]) -> list[Path]:
     """Return paths ordered by file name; paths with the same name by their folders."""
     return sorted(paths, key=lambda path: (path.name, path.as_posix()))
+
+
+def real_path(path: Path) -> Path:
+    """Return a path without links; unlike `Path.resolve` also where links lead to each other."""
+    return Path(os.path.realpath(path))
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file that somebody else may have put there: a list, a lock, a key.
+
+    Raises:
+        OSError: it is missing or cannot be read. So is a pipe, which would be waited for, a device
+            without an end, and a file of more than `MAX_BYTES`.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder and not a file", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device and not a file", str(path))
+    if status.st_size > MAX_BYTES:
+        message = f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read"
+        raise OSError(errno.EFBIG, message, str(path))
+    return path.read_bytes()
 
 
 @contextlib.contextmanager
@@ -111,17 +137,23 @@ def read_json(path: Path) -> Any:
         ArtifactError: it is missing or is not JSON.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        if text.startswith(LFS_POINTER.decode()):
+        data = read_file(path)
+        if data.startswith(LFS_POINTER):
             refuse_lfs_pointer(path)
-        return json.loads(text)
+        return parse_json(data)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
     except IsADirectoryError as error:
         raise ArtifactError(
             f"{path} is a folder; name a file, such as {path / MANIFEST}"
         ) from error
-    except (ValueError, RecursionError) as error:  # also a number of too many digits
+    except PermissionError:
+        raise  # the command line names the file
+    except OSError as error:
+        raise ArtifactError(
+            f"{path} cannot be read: {error.strerror}; delete it and rerun its stage"
+        ) from error
+    except ValueError as error:
         raise ArtifactError(
             f"{path} is not JSON ({error}); delete it and rerun its stage"
         ) from error
@@ -221,11 +253,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: it is missing, or differs in any byte from what its stage wrote.
     """
+    cure = "restore it with dvc checkout, or delete it and rerun its stage"
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
-    cure = "restore it with dvc checkout, or delete it and rerun its stage"
+    except PermissionError:
+        raise  # the command line names the file
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}; {cure}") from error
     match = CHECKSUM.match(data)
     if match is None:
         raise ArtifactError(f"{path} does not begin with the checksum of a manifest; {cure}")
@@ -236,7 +272,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
             f"{path} was altered after its stage wrote it: its checksum is {recorded}, its text "
             f"has {found}; {cure}"
         )
-    values: dict[str, Any] = json.loads(data)
+    try:
+        values: dict[str, Any] = parse_json(data)
+    except ValueError as error:
+        raise ArtifactError(f"{path} is not JSON ({error}); {cure}") from error
     return values
 
 

@@ -1,4 +1,4 @@
-"""Human-readable progress: a bar on a terminal, occasional lines in a log.
+"""What people read: a bar on a terminal, occasional lines in a log, messages.
 
 A job run by Snakemake redirects its output and its libraries' output to a log file. `log_to` keeps
 the terminal open, so that the bar still reaches the user.
@@ -6,6 +6,7 @@ the terminal open, so that the bar still reaches the user.
 
 import contextlib
 import os
+import re
 import sys
 import time
 import traceback
@@ -20,6 +21,14 @@ if TYPE_CHECKING:  # only a terminal needs it
     from tqdm import tqdm
 
 SECONDS_BETWEEN_LINES = 15.0
+# All but tab and newline, and the marks that turn the reading direction.
+CONTROL_CHARACTERS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
+
+
+# A value of a damaged file in a message; the longest honest lines name some files.
+LONG_LINE = re.compile(r"([^\n]{8000})([^\n]+)")
 
 _terminal: TextIO | None = None  # stderr before its redirection to a log file
 _node = ""  # of the job, such as "baseline_seed_1"; jobs at work at the same time share a terminal
@@ -78,7 +87,16 @@ def announce(text: str) -> None:
     # The terminal first: the log may be on a full disk. A failure to print must not stop the job.
     for screen in (_terminal, sys.stderr):
         if screen is not None:
-            _print_line(text, screen)
+            _print_line(printable(text), screen)
+
+
+def printable(text: str) -> str:
+    r"""Return a text with ``\x1b`` and the like in place of characters that act on a terminal.
+
+    Lines are cut after 8,000 characters.
+    """
+    shown = CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)
+    return LONG_LINE.sub(lambda match: f"{match[1]}… ({len(match[2]):,} characters more)", shown)
 
 
 def _print_line(text: str, screen: TextIO) -> None:

@@ -282,6 +282,12 @@ def test_braces_in_a_name_are_refused_before_snakemake_reads_them(folder: Path, 
         load_settings({"data.sources": [source]})
 
 
+def test_a_line_break_in_a_name_is_refused(folder: Path) -> None:
+    (folder / "a\nattested: b.txt").write_text("x")
+    with pytest.raises(SettingsError, match=r"'a\\nattested: b.txt' has a line break in its name"):
+        load_settings({"data.folder": str(folder), "corpus": {"files": ["."]}})
+
+
 def test_a_folder_that_does_not_exist_is_named_without_a_word_on_patterns(folder: Path) -> None:
     with pytest.raises(SettingsError, match="names 'my_txt', and there is no such file or folder"):
         load_settings({"data.folder": str(folder), "corpus": {"files": ["my_txt"]}})

@@ -10,7 +10,7 @@ import pytest
 
 from t5repro.config.sections.data import DataStage
 from t5repro.data.check import check
-from t5repro.data.fetch import check_dates, fetch, files_to_fetch, missing_files
+from t5repro.data.fetch import fetch, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError
 from t5repro.jobs.corpus import DataJob, FetchJob
@@ -73,16 +73,16 @@ def test_a_raw_file_from_the_future_is_refused_before_snakemake_deletes_what_is_
     tmp_path: Path,
 ) -> None:
     settings = stage(tmp_path)
-    check_dates(settings.data)  # a missing file has no date
+    missing_files(settings.data)  # a missing file has no date
     path = tmp_path / "data/a.wet"
     path.parent.mkdir()
     path.write_bytes(b"mine")
-    check_dates(settings.data)
+    missing_files(settings.data)
     os.utime(path, times=(0, time.time() + 200_000))
     with pytest.raises(
         RawDataError, match=rf"^{path} has a date [12]\d\d,\d\d\d s in .*: touch {path}$"
     ):
-        check_dates(settings.data)
+        missing_files(settings.data)
 
 
 def test_an_old_copy_of_a_bundled_file_is_brought_again(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What is checked and said when a run starts on this machine."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from t5repro.estimate import start as module
 from t5repro.estimate.machines import Machine, machine_named
 from t5repro.estimate.plan import estimate_run
 from t5repro.estimate.start import memory_faults, start, wall_seconds
+from t5repro.files import write_manifest
 from t5repro.plan.run_plan import RunPlan
 
 LARGE = {
@@ -111,3 +113,24 @@ def test_an_accelerator_has_one_job_at_a_time(demo: Settings) -> None:
 
 def test_the_memory_of_a_named_machine_is_unknown() -> None:
     assert machine_named("cpu-2") == Machine(machine_named("cpu").kind, 2)
+
+
+def test_a_start_names_the_experiments_that_the_present_report_would_lose(
+    demo: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RESULTS", str(tmp_path))
+    assert "\n" not in started(demo, "report")
+    names = [*(experiment.name for experiment in demo.experiments), "spans", "wide"]
+    write_manifest(
+        tmp_path / demo.run.name / "report/manifest.json",
+        rule="report",
+        settings={"settings": {"experiments": [{"name": name} for name in names]}},
+        inputs=[],
+        outputs=[],
+        counters={},
+    )
+    assert started(demo, "report").endswith(
+        f"the report of {tmp_path}/{demo.run.name} also has the experiments spans, wide, and the "
+        "new one will not; another run.name keeps it"
+    )
+    assert "\n" not in started(demo, "vocab")

@@ -279,6 +279,9 @@ def test_the_command_signs_allows_and_refuses(
     assert "run none is not sealed: no records/none.index.json" in capsys.readouterr().err
     assert main(["sign", "--run", "r", "--key", str(key), "--allow", "two words"]) == 2
     assert "expected one word" in capsys.readouterr().err
+    write(sealed, SIGNERS, "<<<<<<< HEAD\n")
+    assert main(["sign", "--run", "r", "--key", str(key), "--allow", "bob"]) == 2
+    assert f"{SIGNERS} line 1: no key; expected NAME" in capsys.readouterr().err
     shutil.copy(key, "key.pem")
     assert main(["sign", "--run", "r", "--key", "key.pem"]) == 2
     assert "is inside the checkout" in capsys.readouterr().err

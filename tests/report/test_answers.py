@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,12 @@ def row(answer: int, prediction: str, inputs: str = "cola sentence: x") -> dict[
     }
 
 
-def page_of(rows: dict[str, list], *experiments: Experiment, task: str = "glue_cola") -> str:
+def page_of(
+    rows: dict[str, list],
+    *experiments: Experiment,
+    task: str = "glue_cola",
+    unwritable: Mapping[str, str] | None = None,
+) -> str:
     return answers_page(
         task_named(task),
         rows,
@@ -40,6 +46,7 @@ def page_of(rows: dict[str, list], *experiments: Experiment, task: str = "glue_c
         split="validation",
         report="../report.html",
         task_links={"glue_cola": "glue_cola.html", "squad": "squad.html"},
+        unwritable=unwritable,
     )
 
 
@@ -243,3 +250,13 @@ def test_the_report_links_to_answers_and_shows_intervals_in_any_order_of_files(r
     ]
     reversed_files = {arm: paths[::-1] for arm, paths in predictions.items()}
     assert texts_of(report, reversed_files, dict(reversed(pages.items()))) == texts
+
+
+def test_targets_that_the_vocabulary_cannot_spell_are_said_of_their_experiment() -> None:
+    rows = {"a": [row(1, "acceptable")], "b": [row(1, "acceptable")]}
+    assert "answered exactly" not in page_of(rows)
+    page = page_of(rows, unwritable={"b": "1 of 1 targets have characters <{>"})
+    assert (
+        "b: 1 of 1 targets have characters &lt;{&gt;, so these rows cannot be answered exactly"
+        in page
+    )

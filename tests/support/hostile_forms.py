@@ -1,7 +1,13 @@
-"""Hostile forms of JSON and YAML: what bad merges, full disks and attackers make of files."""
+"""Hostile forms of files: what bad merges, full disks and attackers make of JSON and YAML."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 # Whatever the file was.
-FORMS = {
+CONTENTS = {
     "empty": b"",
     "zeros": bytes(64),
     "spaces": b" \n\n",
@@ -31,4 +37,46 @@ FORMS = {
     "python": b"!!python/object/apply:os.system ['touch pwned']",
     "aliases": b"a: &a [x, x]\nb: &b [*a, *a]\n" + b"c: *b\n",
     "itself": b"&a [*a]",
+    "git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "conflict": b"<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> other\n",
 }
+# Of what the file was.
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "half": lambda honest: honest[: len(honest) // 2],
+    "UTF-16 of itself": lambda honest: honest.decode().encode("utf-16"),
+    "itself twice": lambda honest: honest + honest,
+}
+# In place of the file.
+PLACES: dict[str, Callable[[Path], None]] = {
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "link to itself": lambda path: path.symlink_to(path.name),
+    "300 MB": lambda path: _sparse(path, 300_000_000),
+}
+FORMS = (*CONTENTS, *CHANGES, *PLACES)
+
+
+def _sparse(path: Path, size: int) -> None:
+    path.touch()
+    os.truncate(path, size)
+
+
+@contextlib.contextmanager
+def replaced(path: Path, form: str) -> Iterator[None]:
+    """Put a hostile form in place of a file, which may be absent, during the block."""
+    honest = path.read_bytes() if path.is_file() else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if form in PLACES:
+        PLACES[form](path)
+    else:
+        path.write_bytes(CONTENTS[form] if form in CONTENTS else CHANGES[form](honest or b"{}"))
+    try:
+        yield
+    finally:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+        if honest is not None:
+            path.write_bytes(honest)

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from t5repro.cli.parsers import Commands, Handler, Writes, add_command
-from t5repro.cli.printable import printable
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder, Revision, open_store
+from t5repro.progress import printable
 
 OK, FINDINGS = 0, 1
 WORK = Path("work")

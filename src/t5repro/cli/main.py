@@ -30,7 +30,6 @@ from t5repro.cli import (
     weights,
 )
 from t5repro.cli.parsers import PROGRAM, Commands, Parser, PrintCompletion
-from t5repro.cli.printable import printable
 from t5repro.cli.renamed import refusal
 from t5repro.cli.writing import writing
 from t5repro.errors import T5ReproError
@@ -80,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a closed pipe is expected
             return code or 0
         except T5ReproError as error:
-            announce(printable(f"{name}: {error}"))
+            announce(f"{name}: {error}")
             return error.exit_code
         except PermissionError as error:
             announce(
@@ -108,6 +107,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "set PYTHONUTF8=1, or a UTF-8 locale"
             )
             return NO_UTF8
+        except OSError as error:
+            if error.filename is None:
+                raise
+            announce(f"{name}: {error.filename} cannot be used: {error.strerror}")
+            return UNREADABLE
         except KeyboardInterrupt:
             announce(f"{name}: stopped; the same command resumes it")
             return INTERRUPTED

@@ -177,14 +177,18 @@ def _seal(arguments: argparse.Namespace) -> None:
         print(sealing.signed)
     stale = [f"out of date: {name}, {reason}" for name, reason in sealing.stale.items()]
     if stale and not (arguments.only or arguments.allow_stale):
-        cure = "run snakemake, which builds them again; their entries in dvc.lock are unchanged"
+        cure = (
+            "run snakemake, which builds them again; if it has nothing to do, the records are of "
+            f"another run: snakemake --forcerun {' '.join(sealing.stale_rules)}; their entries in "
+            "dvc.lock are unchanged"
+        )
         raise ArtifactError("\n".join([*stale, cure]))
     print("\n".join(stale), end="\n" if stale else "")
 
 
 def _sign(arguments: argparse.Namespace) -> None:
     from t5repro.lineage import signatures
-    from t5repro.lineage.keys import allow_key
+    from t5repro.lineage.signers import allow_key
 
     key = arguments.key or signatures.configured_key(Path())
     if key is None:

@@ -14,6 +14,7 @@ import yaml
 from t5repro.errors import SettingsError
 
 MAX_NODES = 200_000  # the largest run file has a few thousand
+MAX_CHARS = 16_000_000  # which PyYAML reads for half a minute
 
 
 def read_node(text: str, name: str) -> yaml.Node | None:
@@ -24,9 +25,14 @@ def read_node(text: str, name: str) -> yaml.Node | None:
         name: of the file, for messages.
 
     Raises:
-        SettingsError: it is not YAML, sets a key twice, or its aliases expand to more than
-            `MAX_NODES` values.
+        SettingsError: it is not YAML, sets a key twice, is too long, or its aliases expand to more
+            than `MAX_NODES` values.
     """
+    if len(text) > MAX_CHARS:
+        raise SettingsError(
+            f"{name} has {len(text):,} characters, and at most {MAX_CHARS:,} are read; the files "
+            "of a whole crawl are named by c4.crawl_paths"
+        )
     try:
         loader = yaml.SafeLoader(text)
         loader.name = name  # in place of "<unicode string>"

@@ -14,6 +14,7 @@ import yaml
 
 from t5repro.config.bounded_yaml import construct, read_node, set_twice
 from t5repro.errors import Keys, SettingsError
+from t5repro.files import read_file
 
 # Mappings with keys of the user:
 FREE_KEYS = {
@@ -54,9 +55,15 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
         SettingsError: the file is missing, not YAML, not a mapping, or sets a key twice.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode("utf-8")
     except FileNotFoundError as error:
         raise SettingsError(f"{path} is missing; run files are in configs/") from error
+    except PermissionError:
+        raise  # the command line names the file
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror}; name a run file, such as configs/demo.yaml"
+        ) from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
     # Composed before it is constructed: only nodes have lines.

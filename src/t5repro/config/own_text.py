@@ -5,7 +5,7 @@ A run file names its own text once. The rules of C4, the languages and the entri
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -159,16 +159,7 @@ def text_files(
         SettingsError: a file is for both.
     """
     train, validation = (
-        sorted(
-            name
-            for name in names
-            if any(
-                name == _exact(pattern)
-                if _exact(pattern) in names
-                else _matches(name, pattern, task_paths)
-                for pattern in patterns
-            )
-        )
+        sorted({name for pattern in patterns for name in _matching(names, pattern, task_paths)})
         for patterns in (corpus.files, corpus.validation_files)
     )
     # A held-out loss on rows of the training would say nothing.
@@ -191,15 +182,10 @@ def _files_of(
     """Return the files of a path, a pattern or a folder, below `data.folder` or listed."""
     path = PurePosixPath(pattern)
     folders = [folder for folder in (settings.data.source, settings.data.folder) if folder]
-    # A name with brackets that exists is that file; a plain one may still have to be fetched.
-    exists = path.as_posix() in listed or any((Path(name) / path).is_file() for name in folders)
-    if (_is_plain(pattern) or exists) and format_of(pattern):
+    if _is_plain(pattern) and format_of(pattern):  # it may still have to be fetched
         return [path.as_posix()]
-    names = sorted(
-        name
-        for name in listed.union(*(_files_below(Path(folder), path) for folder in folders))
-        if _matches(name, pattern, task_paths)
-    )
+    candidates = listed.union(*(_files_below(Path(folder), path) for folder in folders))
+    names = sorted(_matching(candidates, pattern, task_paths))
     if not names and _is_plain(pattern) and not any((Path(f) / path).exists() for f in folders):
         raise SettingsError(
             f"corpus.{keys[1]} names {pattern!r}, and there is no such file or folder below "
@@ -224,8 +210,21 @@ def _files_of(
     return names
 
 
-def _exact(pattern: str) -> str:
-    return PurePosixPath(pattern).as_posix()
+def selected(
+    names: Collection[str], pattern: str, matches: Callable[[str, str], bool]
+) -> Iterable[str]:
+    """Return the names that a pattern selects.
+
+    A name with brackets that exists is that file, and its brackets are no pattern.
+    """
+    if pattern in names:
+        return [pattern]
+    return (name for name in names if matches(name, pattern))
+
+
+def _matching(names: Collection[str], pattern: str, task_paths: Collection[str]) -> Iterable[str]:
+    exact = pattern if hub_file(pattern) else PurePosixPath(pattern).as_posix()
+    return selected(names, exact, lambda name, text: _matches(name, text, task_paths))
 
 
 def _is_plain(pattern: str) -> bool:
@@ -250,12 +249,12 @@ def _matches(name: str, pattern: str, task_paths: Collection[str]) -> bool:
 
 def _files_below(folder: Path, pattern: PurePosixPath) -> Iterator[str]:
     """Yield the files that a pattern may match, relative to the folder, without hidden ones."""
+    if (folder / pattern).is_file():
+        yield pattern.as_posix()
     start = pattern
     while not _is_plain(start.as_posix()):
         # The longest folder without a pattern: the walk need not begin at `data.folder`.
         start = start.parent
-    if (folder / start).is_file():
-        yield start.as_posix()
     for current, folders, files in os.walk(folder / start):
         # In place, so that `os.walk` skips hidden folders such as `.git` and `.cache`.
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -18,6 +18,7 @@ from t5repro.config.sections.data import RawFiles
 from t5repro.config.tree import lookup, nested
 from t5repro.config.validation import validate
 from t5repro.errors import Keys, SettingsError, nearest
+from t5repro.files import read_file
 from t5repro.task_table import BY_NAME
 
 TASK_SOURCES = Path("configs/sources/tasks.yaml")
@@ -127,7 +128,7 @@ def read_sources(path: Path) -> list[dict[str, Any]]:
         SettingsError: the file cannot be read, or is not a list of entries of `data.sources`.
     """
     try:
-        sources = parse_yaml(project_file(path).read_text(encoding="utf-8"), str(path))
+        sources = parse_yaml(read_file(project_file(path)).decode("utf-8"), str(path))
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror})") from error
     except UnicodeDecodeError as error:

@@ -37,7 +37,9 @@ def check_own_names(settings: Settings) -> None:
 
 
 def check_file_names(settings: Settings) -> None:
-    """Refuse braces in names of raw files, which Snakemake would take for wildcards.
+    """Refuse names of raw files with braces, which Snakemake would take for wildcards.
+
+    A line break in a name would look like another line of an answer.
 
     Raises:
         SettingsError: a name has some; the message names it and another name.
@@ -48,6 +50,10 @@ def check_file_names(settings: Settings) -> None:
             raise SettingsError(
                 f"the raw file or folder {name!r} has {' and '.join(braces)} in its name, which "
                 f"Snakemake takes for a wildcard; rename it, for example to {other!r}"
+            )
+        if "\n" in name:
+            raise SettingsError(
+                f"the raw file or folder {name!r} has a line break in its name; rename it"
             )
 
 

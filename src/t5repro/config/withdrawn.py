@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
 from t5repro.errors import SettingsError
-from t5repro.files import has_conflict
+from t5repro.files import has_conflict, read_file
 
 FOLDER = Path("withdrawn")
 FILES = FOLDER / "files.yaml"
@@ -97,21 +97,27 @@ def check_finished() -> None:
 
 
 def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
-    if path.is_file() and has_conflict(path.read_bytes()):
+    cure = "restore it with git checkout, t5repro withdraw writes it"
+    try:
+        data = read_file(path)
+    except FileNotFoundError:
+        return {}
+    except PermissionError:
+        raise  # the command line names the file
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}; {cure}") from error
+    if has_conflict(data):
         raise SettingsError(
             f"{path} is not a list of withdrawn sources: it has the marks of a conflict of git; "
             "remove the marks and keep the withdrawals of both sides"
         )
     try:
-        parsed = parse_yaml(path.read_text(encoding="utf-8"), str(path))
+        parsed = parse_yaml(data.decode("utf-8"), str(path))
         values = {} if parsed is None else parsed
         model.model_validate(values)
-    except FileNotFoundError:
-        return {}
     except (SettingsError, ValidationError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} is not a list of withdrawn sources ({error}); restore it with git checkout, "
-            "t5repro withdraw writes it"
+            f"{path} is not a list of withdrawn sources ({error}); {cure}"
         ) from error
     content: Mapping[str, Any] = values
     return content

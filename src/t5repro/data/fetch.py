@@ -51,31 +51,33 @@ def files_to_fetch(data: DataSettings) -> list[str]:
     return [file.name for file in raw_files(data) if _is_missing_or_outdated(data, file)]
 
 
-def missing_files(data: DataSettings) -> list[str]:
-    """Return one line for each missing raw file if the settings allow no way to fetch it."""
-    if data.source or data.download:
-        return []
-    return [
-        f"{file.path}: get it from {file.source.origin.removeprefix(BY_HAND)} and put it there"
-        for file in raw_files(data)
-        if not file.path.is_file()
-    ]
+def missing_files(data: DataSettings, *, check_dates: bool = True) -> list[str]:
+    """Return one line for each missing raw file if the settings allow no way to fetch it.
 
-
-def check_dates(data: DataSettings) -> None:
-    """Refuse raw files with a date in the future: Snakemake would delete what is made of them.
+    Args:
+        data: the section.
+        check_dates: whether to refuse dates in the future.
 
     Raises:
-        RawDataError: a file has one, as from a machine with another clock.
+        RawDataError: a file has a date in the future, as from a machine with another clock.
     """
-    now = time.time()
+    lines = []
     for file in raw_files(data):
-        if file.path.is_file() and (ahead := file.path.stat().st_mtime - now) > MAX_AHEAD:
-            raise RawDataError(
-                f"{file.path} has a date {ahead:,.0f} s in the future, so Snakemake would delete "
-                "what is made of it as outdated; set it to now: touch "
-                f"{shlex.quote(file.path.as_posix())}"
-            )
+        if not file.path.is_file():
+            origin = file.source.origin.removeprefix(BY_HAND)
+            lines.append(f"{file.path}: get it from {origin} and put it there")
+        elif check_dates:
+            _check_date(file.path)
+    return [] if data.source or data.download else lines
+
+
+def _check_date(path: Path) -> None:
+    """Refuse a date in the future: Snakemake would delete what is made of the file."""
+    if (ahead := path.stat().st_mtime - time.time()) > MAX_AHEAD:
+        raise RawDataError(
+            f"{path} has a date {ahead:,.0f} s in the future, so Snakemake would delete what is "
+            f"made of it as outdated; set it to now: touch {shlex.quote(path.as_posix())}"
+        )
 
 
 def _is_missing_or_outdated(data: DataSettings, file: RawFile) -> bool:

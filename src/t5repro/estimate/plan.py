@@ -3,7 +3,6 @@
 A node counts once, however many experiments use it. A node that is done costs nothing.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +24,7 @@ from t5repro.estimate.rates import (
 from t5repro.estimate.records import Records, Sample, done_nodes, examples_in, samples_of, shape_of
 from t5repro.estimate.volumes import input_bytes, output_bytes
 from t5repro.estimate.work import Work, examples_of, prediction_work, training_work
+from t5repro.files import read_json
 from t5repro.plan.memory import (
     ON_DEVICE,
     TRAININGS,
@@ -355,7 +355,7 @@ def _preflight(root: Path, run: str, node: Node, machine: Machine) -> Memory | N
     if node.rule != "pretrain" or not path.is_file():
         return None
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_json(path)
         kind, rows_per_core = facts["slice"].partition(":")[0], facts["rows_per_core"]
         needed, available = float(facts["needed_bytes"]), float(facts["hbm_bytes"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -20,6 +20,7 @@ from t5repro.errors import SettingsError
 from t5repro.estimate.machines import KINDS, Machine
 from t5repro.estimate.records import Sample
 from t5repro.estimate.work import Work
+from t5repro.files import read_file
 
 # Start of a job: imports, and compiling the step. Seconds; of a CPU measured, the demo's trainings
 # without a step take 5 to 6; of others assumed.
@@ -121,7 +122,7 @@ def read_mapping(path: Path, option: str) -> dict[str, object]:
         SettingsError: it cannot be read, or is not a mapping.
     """
     try:
-        value = parse_yaml(path.read_text(encoding="utf-8"), path.as_posix())
+        value = parse_yaml(read_file(path).decode("utf-8"), path.as_posix())
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{option} {path} cannot be read ({error}); name a YAML or JSON file"

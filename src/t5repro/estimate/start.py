@@ -1,16 +1,18 @@
 """What is checked and said when a run starts on this machine: memory, devices, time and disk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from t5repro.artifacts import MANIFEST
 from t5repro.config.schema import Settings
-from t5repro.errors import DeviceError, SettingsError
+from t5repro.errors import ArtifactError, DeviceError, SettingsError
 from t5repro.estimate.machines import machine_of
 from t5repro.estimate.plan import Calibration, Estimate, estimate_run
 from t5repro.estimate.records import examples_in, samples_of
 from t5repro.estimate.text import BYTES, quantity
+from t5repro.files import read_manifest
 from t5repro.lineage.record import read_records
-from t5repro.lineage.store import Folder
+from t5repro.lineage.store import RESULTS, Folder
 from t5repro.model.device_check import device_fault
 from t5repro.plan.memory import ON_DEVICE, Memory, cpu_memory, machine_bytes
 from t5repro.plan.nodes import Key
@@ -21,7 +23,7 @@ DURATIONS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "sec
 
 
 def start(nodes: Sequence[Node], to_run: Iterable[Key], settings: Settings, cores: int) -> str:
-    """Return the line that says what a run will take.
+    """Return the lines that say what a run will take, and what it will replace.
 
     Args:
         nodes: all nodes of the run.
@@ -39,7 +41,29 @@ def start(nodes: Sequence[Node], to_run: Iterable[Key], settings: Settings, core
         raise DeviceError(faults[0])
     if settings.run.check_memory and (faults := memory_faults(jobs)):
         raise SettingsError(f"{faults[0]}; {START_ANYWAY} starts it anyway")
-    done = {node.key for node in nodes} - needed
+    lines = [_estimated(nodes, {node.key for node in nodes} - needed, settings, cores)]
+    if any(key.rule == "report" for key in needed) and (names := _left_out(settings)):
+        lines.append(
+            f"the report of {RESULTS}/{settings.run.name} also has the experiments "
+            f"{', '.join(names)}, and the new one will not; another run.name keeps it"
+        )
+    return "\n".join(lines)
+
+
+def _left_out(settings: Settings) -> list[str]:
+    """Return the experiments of the present report that the next one will not have."""
+    manifest = Path(RESULTS, settings.run.name, "report", MANIFEST)
+    try:
+        entries = read_manifest(manifest)["settings"]["settings"]["experiments"]
+        present = [str(entry["name"]) for entry in entries]
+    except (ArtifactError, LookupError, TypeError):  # none yet, or damaged: the next is whole
+        return []
+    names = {experiment.name for experiment in settings.experiments}
+    return [name for name in present if name not in names]
+
+
+def _estimated(nodes: Sequence[Node], done: Collection[Key], settings: Settings, cores: int) -> str:
+    """Return the time, memory and disk that the rest of a run will take."""
     records = read_records(Folder(Path()))
     calibration = Calibration(
         samples=samples_of(records), examples=examples_in(records, settings.run.name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from t5repro.errors import LineageError
 from t5repro.export.facts import Run, pretty, read_run
-from t5repro.files import write_text
+from t5repro.files import read_file, write_text
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
 
@@ -164,7 +164,7 @@ def verify(
 
         key = read_public(public_key)
         try:
-            lines = statements.read_text(encoding="utf-8").splitlines()
+            lines = read_file(statements).decode("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise LineageError(
                 f"--verify {statements}: {error}; name a file that export --format in-toto wrote"

@@ -24,6 +24,7 @@ from t5repro import __version__
 from t5repro.errors import LineageError
 from t5repro.export import facts
 from t5repro.export.facts import Run
+from t5repro.files import read_json
 from t5repro.lineage.graph import DATA, Artifact, Job
 from t5repro.lineage.trace import leaves_of
 
@@ -203,8 +204,6 @@ def _scores(run: Run, job: Job) -> list[dict[str, str]]:
     return [
         {"type": name, "value": str(value), "slice": task}
         for artifact in artifacts
-        for task, score in sorted(
-            json.loads((run.root / artifact.path).read_bytes())["tasks"].items()
-        )
+        for task, score in sorted(read_json(run.root / artifact.path)["tasks"].items())
         for name, value in sorted(score["metrics"].items())
     ]

@@ -4,7 +4,6 @@ Subjects are the output files of a job; the predicate names its inputs, settings
 Each statement is signed in a DSSE envelope, one a line.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from t5repro.export.facts import (
 )
 from t5repro.lineage.graph import DATA, Artifact, Job
 from t5repro.lineage.hashes import Hasher
+from t5repro.strict_json import parse_json
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 PREDICATE_TYPE = "https://slsa.dev/provenance/v1"
@@ -225,7 +225,7 @@ def open_envelope(line: str, key: Key) -> dict[str, Any]:
         LineageError: it is not signed by the key, or is not a statement of this kind.
     """
     try:
-        envelope = Envelope.from_dict(json.loads(line))
+        envelope = Envelope.from_dict(parse_json(line.encode()))
         # Before the payload is parsed: unsigned content is not read.
         envelope.verify([key], 1)
     except VerificationError as error:
@@ -237,7 +237,7 @@ def open_envelope(line: str, key: Key) -> dict[str, Any]:
     if envelope.payload_type != PAYLOAD_TYPE:
         raise LineageError(f"payload type {envelope.payload_type!r}; expected {PAYLOAD_TYPE!r}")
     try:
-        values: dict[str, Any] = json.loads(envelope.payload)
+        values: dict[str, Any] = parse_json(envelope.payload)
         Statement.copy_from_pb(ParseDict(values, StatementMessage())).validate()
         ParseDict(values["predicate"], Provenance())
         job_of(values)

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from t5repro.errors import LineageError
-from t5repro.files import has_conflict
+from t5repro.files import has_conflict, read_file
 from t5repro.strict_json import MAX_DEPTH
 
 PIPELINE_FILE = "dvc.yaml"
@@ -134,7 +134,16 @@ def read_lock(root: Path = Path()) -> Lock:
 
 
 def _bytes_of(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
+    try:
+        return read_file(path)
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        raise  # the command line names the file
+    except OSError as error:
+        raise LineageError(
+            f"{path.name} cannot be read: {error.strerror}; restore it with git checkout"
+        ) from error
 
 
 def parse_lock(lock: bytes | None, raw_data: bytes | None = None) -> Lock:

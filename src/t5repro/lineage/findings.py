@@ -95,7 +95,8 @@ class Verdict:
         else:
             sources = f"manifests and {LOCK_FILE}" if self.sealed else "manifests"
             lines.append(f"{self.files} files agree with {sources}; {self.hashed} were read")
-        return "\n".join(lines) + "\n"
+        # A name with a line break would print a line of its own, such as a signature.
+        return "\n".join(line.replace("\n", "\n" + " " * 14) for line in lines) + "\n"
 
 
 def make_verdict(

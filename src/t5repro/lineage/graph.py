@@ -300,6 +300,8 @@ def _artifact(entry: Mapping[str, Any]) -> Artifact:
     path, sha256, length = entry["path"], entry["sha256"], entry["bytes"]
     if not isinstance(path, str) or not isinstance(length, int):
         raise ValueError(f"path {path!r} must be text and its bytes {length!r} a number")
+    if "\n" in path:  # it would print lines of its own in answers
+        raise ValueError(f"the path {path!r} has a line break")
     if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
         raise ValueError(f"{path}: {sha256!r} is not a SHA-256")
     return Artifact(path, sha256, length)

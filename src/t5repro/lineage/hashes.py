@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from t5repro.files import HASH_BLOCK_BYTES, write_text
+from t5repro.files import HASH_BLOCK_BYTES, read_file, write_text
+from t5repro.strict_json import parse_json
 
 CACHE_FILE = Path("work/lineage/hashes.json")
 SETTLED_NANOSECONDS = 2_000_000_000
@@ -90,7 +91,7 @@ class Hasher:
 def _read_cache(path: Path) -> dict[str, list[int | str]]:
     """Return the saved hashes; a damaged file counts as empty."""
     try:
-        values = json.loads(path.read_bytes())
+        values = parse_json(read_file(path))
     except (OSError, ValueError):
         return {}
     if not isinstance(values, dict):

@@ -84,10 +84,20 @@ def expected_raw_files(paths: Iterable[Path], manifest: Path) -> Iterator[Expect
                 yield Expected(Path(name), hashes[name], manifest, is_raw=True)
 
 
-def verify_inputs(
-    expected: Iterable[Expected],
-    hash_files: Callable[[Sequence[Path]], Iterable[str]] | None = None,
-) -> None:
+def written_files(manifest: Path) -> Iterator[Expected]:
+    """Yield the files that a manifest lists as written.
+
+    Raises:
+        ArtifactError: the manifest is missing or damaged.
+    """
+    for entry in _outputs(manifest):
+        yield Expected(Path(entry["path"]), entry["sha256"], manifest)
+
+
+HashFiles = Callable[[Sequence[Path]], Iterable[str]]
+
+
+def verify_inputs(expected: Iterable[Expected], hash_files: HashFiles | None = None) -> None:
     """Compare files with their expected hashes.
 
     Args:
@@ -98,14 +108,25 @@ def verify_inputs(
         ArtifactError: a file of an earlier stage is missing or differs.
         RawDataError: a raw file differs. One that is absent is left to its reader.
     """
+    for file, sha256 in differing_files(expected, hash_files):
+        raise _difference(file, sha256)
+
+
+def differing_files(
+    expected: Iterable[Expected], hash_files: HashFiles | None = None
+) -> Iterator[tuple[Expected, str]]:
+    """Yield the files without their expected hash, with the hash that they have.
+
+    It is empty for a missing file. A raw file that is missing is left out.
+    """
     files = {file.path: file for file in expected}
     present = [path for path in files if path.is_file()]
-    for file in files.values():
-        if not file.path.is_file() and not file.is_raw:
-            raise ArtifactError(f"{file.path} is missing; run the stage that writes it")
+    for path in sorted(files.keys() - set(present)):
+        if not files[path].is_raw:
+            yield files[path], ""
     for path, sha256 in zip(present, (hash_files or _hash_here)(present), strict=True):
         if sha256 != files[path].sha256:
-            raise _difference(files[path], sha256)
+            yield files[path], sha256
 
 
 def _hash_here(paths: Sequence[Path]) -> Iterator[str]:
@@ -113,6 +134,8 @@ def _hash_here(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def _difference(file: Expected, sha256: str) -> ArtifactError | RawDataError:
+    if not sha256:
+        return ArtifactError(f"{file.path} is missing; run the stage that writes it")
     message = f"{file.path} has sha256 {sha256}, but {file.manifest} expects {file.sha256}"
     if file.is_raw:
         return RawDataError(f"{message}; get the file again, or run the stage data if it is meant")

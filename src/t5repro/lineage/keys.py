@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from securesystemslib.signer import CryptoSigner, SSlibKey
 
 from t5repro.errors import LineageError, storage_error
-from t5repro.files import write_text
+from t5repro.files import read_file, real_path
 
 PUBLIC_ENDING = ".pub"
 OPENSSH_HEAD = b"-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -44,7 +44,7 @@ def new_key(path: Path, root: Path) -> Path:
             raise LineageError(
                 f"{file} exists, and its statements need it; name another file for the new key"
             )
-    if path.resolve().is_relative_to(root.resolve()):
+    if real_path(path).is_relative_to(real_path(root)):
         raise LineageError(
             f"{path} is inside the checkout, where git or DVC could publish it; "
             "keep the private key elsewhere, such as ~/.config/t5repro/key.pem"
@@ -86,7 +86,7 @@ def read_named_signer(path: Path, root: Path) -> CryptoSigner:
     Raises:
         LineageError: as `read_signer`, or the key is inside the checkout.
     """
-    if path.resolve().is_relative_to(root.resolve()):
+    if real_path(path).is_relative_to(real_path(root)):
         raise LineageError(
             f"{path} is inside the checkout, where git or DVC could publish it; keep the private "
             "key elsewhere, such as ~/.config/t5repro/key.pem"
@@ -163,24 +163,8 @@ def _no_key(path: Path, half: str, option: str) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise LineageError(
             f"{path}: {error.strerror}; t5repro export --new-key makes a key"
         ) from error
-
-
-def allow_key(path: Path, name: str, signers: Path) -> bool:
-    """Add the public key of a private key to a list of signers; return whether it was new.
-
-    Raises:
-        LineageError: the name is not one word, or the key cannot be read.
-    """
-    if not name or set(name) & set(" \t\n\"#,'\\"):
-        raise LineageError(f"--allow {name!r}: expected one word, such as a mail address")
-    line = f"{name} {ssh_text(public_key_of(path))}"
-    text = signers.read_text(encoding="utf-8") if signers.is_file() else ""
-    if line in text.splitlines():
-        return False
-    write_text(signers, text + ("" if not text or text.endswith("\n") else "\n") + line + "\n")
-    return True

@@ -28,8 +28,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from t5repro.files import sha256_of, write_text
+from t5repro.files import read_file, sha256_of, write_text
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS
+from t5repro.strict_json import parse_json
 
 CACHE_NAME = "t5repro-packages.json"
 OWN_PACKAGE = "t5repro"  # installed from the checkout, whose files a record lists one by one
@@ -61,7 +62,7 @@ class Installed:
 
     Attributes:
         packages: sorted by name.
-        files: absolute path of every file of a package.
+        files: absolute path of every file of a package; below a link, also the path without it.
         folders: the folders that they are installed in.
     """
 
@@ -75,16 +76,12 @@ class Installed:
         return {package.name: package.digest for package in self.packages}
 
     def has(self, path: str) -> bool:
-        """Return whether a file belongs to a package, by its path or by its path without links."""
-        if path in self.files:
-            return True
-        # Loaded libraries are reported by their real paths, also where `.venv` is a link.
-        real = {os.path.realpath(folder): folder for folder in self.folders}
-        return any(
-            f"{folder}{path.removeprefix(root)}" in self.files
-            for root, folder in real.items()
-            if path.startswith(f"{root}{os.sep}")
-        )
+        """Return whether a file belongs to a package, by its path or its folder without links.
+
+        A link to a file of a package is a file of its own.
+        """
+        folder, name = os.path.split(path)
+        return path in self.files or os.path.join(os.path.realpath(folder), name) in self.files
 
     @property
     def altered(self) -> list[str]:
@@ -102,8 +99,8 @@ class _Cache:
         self._is_new = False
         # A deep check trusts no earlier reading, not even its own cache.
         if not deep:
-            with contextlib.suppress(OSError, ValueError):
-                self._entries = dict(json.loads(path.read_bytes()))
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                self._entries = dict(parse_json(read_file(path)))
 
     def get(self, name: str, state: str) -> list[str] | None:
         """Return the result for files in this state; None if it is unknown."""
@@ -149,7 +146,9 @@ def installed(*, deep: bool = False) -> Installed:
         for metadata in sorted(Path(folder).glob("*.dist-info")):
             name, _, version = metadata.name.removesuffix(".dist-info").partition("-")
             rows = list(_rows(metadata / "RECORD"))
-            files.update(_absolute(folder, path) for path, _ in rows)
+            # Python names what it runs by the link `.venv`, and loaded libraries without it.
+            for root in {folder, os.path.realpath(folder)}:
+                files.update(_absolute(root, path) for path, _ in rows)
             sites.append(folder)
             if name not in packages and name != OWN_PACKAGE:  # the first folder is imported from
                 packages[name] = _package(folder, name, version, rows, cache, deep=deep)

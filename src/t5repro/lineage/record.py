@@ -9,7 +9,6 @@ A sealed record names by hash the facts that many records of a run share (`share
 `recording` writes records; here they are read: `read_record`, `read_records`.
 """
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -19,10 +18,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError
-from t5repro.files import read_json
+from t5repro.files import read_file, read_json
 from t5repro.lineage.shared_facts import ReadShared, is_shared, put_back, reader_of, shared_path
 from t5repro.lineage.store import RECORDS, Store
 from t5repro.lineage.workflow_files import RunFile
+from t5repro.progress import announce
 from t5repro.strict_json import parse_json
 
 LOGS = Path("logs")
@@ -188,7 +188,7 @@ def read_record(path: Path) -> Record:
         ArtifactError: it is missing, or is not a record.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise ArtifactError(f"{path} is missing ({error.strerror}); {RESTORE}") from error
     return parse_record(data, str(path), reader_of(path))
@@ -257,12 +257,21 @@ def record_of(values: Any, name: str, read_shared: ReadShared | None = None) -> 
 
 
 def read_records(store: Store) -> dict[str, Record]:
-    """Return job -> record of all readable records of a state; `verify` reports the others."""
+    """Return job -> record of all readable records of a state; say that there are others."""
     records = {}
+    faults = []
     for path in store.names(RECORDS, ".json"):
         if run_of_record(path) and not is_shared(path):
-            with contextlib.suppress(ArtifactError):
+            try:
                 records[job_of_record(path)] = record_in(store, path)
+            except ArtifactError as error:
+                faults.append(f"{path}: {error}")
+    if faults:
+        announce(
+            f"{len(faults)} of {len(faults) + len(records)} records cannot be read, so nothing is "
+            f"said of code and machine of their jobs; t5repro verify names all, the first: "
+            f"{faults[0]}"
+        )
     return records
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError
-from t5repro.files import json_text, read_json, write_bytes
+from t5repro.files import json_text, read_file, read_json, write_bytes
 from t5repro.lineage.store import RECORDS
 from t5repro.strict_json import parse_json
 
@@ -125,4 +125,4 @@ def folder_of(path: Path) -> Path:
 
 def reader_of(path: Path) -> ReadShared:
     """Return the reader of the shared facts of a record on disk."""
-    return lambda sha256: (folder_of(path) / f"{sha256}.json").read_bytes()
+    return lambda sha256: read_file(folder_of(path) / f"{sha256}.json")

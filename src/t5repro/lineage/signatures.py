@@ -15,14 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import LineageError
-from t5repro.files import write_text
-from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
+from t5repro.errors import ArtifactError, LineageError
+from t5repro.files import read_file, write_text
+from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, read_lock
 from t5repro.lineage.findings import SIGNATURE, UNSIGNED, Finding, differing
 from t5repro.lineage.git import file_at, try_git
 from t5repro.lineage.record_index import ENDING as INDEX_ENDING
-from t5repro.lineage.record_index import index_path
+from t5repro.lineage.record_index import index_path, parse_index
 from t5repro.lineage.store import RECORDS
+from t5repro.strict_json import parse_json
 
 ENDING = ".intoto.jsonl"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -94,10 +95,19 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
     # Not at the top: the library of signatures is an extra, and sealing works without it.
     from t5repro.lineage.keys import read_named_signer
 
-    subjects = _subjects(_reader(root), run)
+    try:
+        subjects = _subjects(_reader(root), run)
+    except OSError as error:
+        raise LineageError(f"{error.filename} cannot be signed: {error.strerror}") from error
     # The lock and the raw data exist without a seal; only the index says what this run sealed.
     if index_path(run) not in subjects:
         raise LineageError(f"run {run} is not sealed: no {index_path(run)}; run t5repro seal")
+    # A signature says that its owner vouches for them, so they must be what they are called.
+    try:
+        parse_index(_reader(root)(index_path(run)) or b"", index_path(run))
+        read_lock(root)
+    except ArtifactError as error:
+        raise LineageError(f"{index_path(run)}, which would be signed: {error}") from error
     signer = read_named_signer(key, root)
     signed_at = datetime.now(UTC).isoformat(timespec="seconds")
     statement = {
@@ -161,13 +171,13 @@ def _signed_subjects(line: str) -> dict[str, str]:
 
 def _key_ids(line: str) -> set[str]:
     try:
-        return {str(signature["keyid"]) for signature in json.loads(line)["signatures"]}
+        return {str(signature["keyid"]) for signature in parse_json(line.encode())["signatures"]}
     except (ValueError, KeyError, TypeError):
         return set()
 
 
 def _payload(line: str) -> Mapping[str, Any]:
-    values = json.loads(base64.b64decode(json.loads(line)["payload"]))
+    values = parse_json(base64.b64decode(parse_json(line.encode())["payload"]))
     if not isinstance(values, dict):
         # The caller takes any damage for a statement over nothing.
         raise TypeError("not a statement")
@@ -179,7 +189,7 @@ def _subjects_of(statement: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _reader(root: Path) -> Reader:
-    return lambda name: (root / name).read_bytes() if (root / name).is_file() else None
+    return lambda name: read_file(root / name) if (root / name).exists() else None
 
 
 def _subjects(read: Reader, run: str) -> dict[str, str]:
@@ -210,13 +220,17 @@ def check_signatures(
     attestations: list[Attestation] = []
     for run in runs:
         path = signature_path(run)
-        data = read(path)
+        try:
+            data = read(path)
+            subjects = _subjects(read, run)
+        except OSError as error:
+            findings.append(Finding(SIGNATURE, path, "", f"cannot be read: {error.strerror}"))
+            continue
         if data is None:
             message = "no signature: git and hashes alone attest the results; see t5repro sign"
             # A warning, not a fault: signing is optional.
             findings.append(Finding(UNSIGNED, index_path(run), "", message))
             continue
-        subjects = _subjects(read, run)
         for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
             try:
                 attestations.append(_verified(root, run, line, subjects, revision))
@@ -246,7 +260,7 @@ def _verified(
     from t5repro.lineage.signers import parse_signers
 
     try:
-        envelope = Envelope.from_dict(json.loads(line))
+        envelope = Envelope.from_dict(parse_json(line.encode()))
         (fingerprint,) = envelope.signatures
     except (Error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LineageError(f"not a signed envelope ({type(error).__name__}: {error})") from error
@@ -264,7 +278,7 @@ def _verified(
         ) from error
     try:
         # Only after the signature is valid is the content worth an explanation.
-        values = json.loads(envelope.payload)
+        values = parse_json(envelope.payload)
         signed, predicate = _subjects_of(values), values["predicate"]
         signed_at, signed_run = str(predicate["signedAt"]), predicate["run"]
         time = datetime.fromisoformat(signed_at)

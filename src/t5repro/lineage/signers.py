@@ -9,11 +9,13 @@ import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from t5repro.errors import LineageError
-from t5repro.lineage.keys import fingerprint, read_ssh_text
+from t5repro.files import read_file, write_text
+from t5repro.lineage.keys import fingerprint, public_key_of, read_ssh_text, ssh_text
 
 SIGNERS_FILE = "configs/allowed_signers"
 NAMESPACE = "t5repro"
@@ -66,6 +68,34 @@ def parse_signers(text: str) -> dict[str, Signer]:
         if signer is not None:
             signers[fingerprint(signer.key)] = signer
     return signers
+
+
+def allow_key(path: Path, name: str, signers: Path) -> bool:
+    """Add the public key of a private key to a list of signers; return whether it was new.
+
+    Raises:
+        LineageError: the name is not one word, or key or list cannot be read.
+    """
+    if not name or set(name) & set(" \t\n\"#,'\\"):
+        raise LineageError(f"--allow {name!r}: expected one word, such as a mail address")
+    line = f"{name} {ssh_text(public_key_of(path))}"
+    text = _read(signers)
+    parse_signers(text)  # a list that nobody can read would be committed with the key
+    if line in text.splitlines():
+        return False
+    write_text(signers, text + ("" if not text or text.endswith("\n") else "\n") + line + "\n")
+    return True
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_file(path).decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise LineageError(
+            f"{path} is not a list of signers ({error}); restore it with git checkout"
+        ) from error
 
 
 def _parse_line(line: str) -> Signer | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from t5repro.errors import ArtifactError
+from t5repro.files import read_file
 from t5repro.lineage.dvc_cache import read_object, tracked_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, Lock, parse_lock, read_lock
 from t5repro.lineage.git import commit_of, file_at, files_at
@@ -61,7 +62,7 @@ class Folder:
             ArtifactError: it is missing or cannot be read.
         """
         try:
-            return (self.root / name).read_bytes()
+            return read_file(self.root / name)
         except PermissionError:
             raise  # another run of the stage would not help; the command line names the file
         except OSError as error:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from t5repro.errors import StorageError
-from t5repro.files import write_text
+from t5repro.files import read_file, write_text
+from t5repro.strict_json import parse_json
 
 MAX_TEXTS = 4096
 FACTS_FILE = Path("work/lineage/syntax.json")
@@ -149,7 +150,7 @@ class RememberedFacts:
 def _read_facts() -> dict[str, Any]:
     """Return the facts of earlier processes; none if the file is absent or damaged."""
     try:
-        values = json.loads(FACTS_FILE.read_bytes())
+        values = parse_json(read_file(FACTS_FILE))
     except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}

@@ -9,7 +9,6 @@ the certificate.
 """
 
 import csv
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 from t5repro.artifacts import MANIFEST
 from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.files import read_json
 from t5repro.lineage.graph import Job
 from t5repro.stages import BY_NAME
 
@@ -258,7 +258,7 @@ def _lines_distance(expected: Path, actual: Path) -> float:
 
 def _manifests_agree(expected: Path, actual: Path) -> tuple[bool, str]:
     """Compare two manifests without the hashes and counters of results."""
-    first, second = (json.loads(path.read_bytes()) for path in (expected, actual))
+    first, second = (read_json(path) for path in (expected, actual))
     agree = first["settings"] == second["settings"] and first["inputs"] == second["inputs"]
     return agree, "same settings and inputs" if agree else "other settings or inputs"
 

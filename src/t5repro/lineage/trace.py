@@ -17,6 +17,7 @@ from t5repro.lineage.facts import leaves
 from t5repro.lineage.graph import DATA, Artifact, Graph, Job, topological_order
 from t5repro.lineage.record import End, Machine, Record, Start
 from t5repro.lineage.store import Store
+from t5repro.strict_json import parse_json
 
 RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
 SHOWN_LIBRARIES = ("tensorflow", "jax", "keras", "sentencepiece", "pyarrow")
@@ -112,7 +113,7 @@ def _score_of(store: Store, artifact: Artifact, task: str) -> tuple[Any, frozens
     """Return the entry of a task in a score file, and the names of the other tasks."""
     data = store.read(artifact.path)
     try:
-        scores = json.loads(data)["tasks"]
+        scores = parse_json(data)["tasks"]
         tasks = sorted(scores)
     except (ValueError, KeyError, TypeError) as error:
         raise LineageError(

@@ -8,6 +8,7 @@ from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, RAW_DATA_FILE
 from t5repro.lineage.findings import CONTRADICTED, MISSING, UNCOMMITTED, Finding
 from t5repro.lineage.git import blob_hash, blobs_below, replaced_objects, try_git, untrusted_owner
 from t5repro.lineage.record_index import ENDING
+from t5repro.lineage.signatures import ENDING as SIGNATURES
 from t5repro.lineage.store import RECORDS, files_below
 
 BEHIND_RESULTS = (LOCK_FILE, RAW_DATA_FILE, PIPELINE_FILE)
@@ -70,6 +71,12 @@ def check_committed(root: Path, committed: Committed) -> Iterator[Finding]:
         if (name.endswith(ENDING) or name in BEHIND_RESULTS) and _is_lost(root / name):
             message = "the commit has it; restore it with git checkout, or run t5repro seal"
             yield Finding(MISSING, name, "", message)
+        if name.endswith(SIGNATURES) and _is_lost(root / name):
+            index = f"{name.removesuffix(SIGNATURES)}{ENDING}"
+            # A seal of other results removes signatures over the former ones.
+            if not {index, *BEHIND_RESULTS} & set(committed.changed):
+                message = "the commit has signatures of this state; restore it with git checkout"
+                yield Finding(MISSING, name, "", message)
     more = len(committed.changed) - MAX_NAMES_SHOWN
     shown = [*committed.changed[:MAX_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])]
     message = (

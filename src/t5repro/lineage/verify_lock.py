@@ -8,6 +8,7 @@ from typing import Any
 from yaml import YAMLError
 
 from t5repro.errors import ArtifactError
+from t5repro.files import read_file
 from t5repro.lineage.dvc_cache import folder_files
 from t5repro.lineage.dvc_lock import (
     LOCK_FILE,
@@ -181,14 +182,14 @@ def check_pipeline(root: Path, lock: Lock, committed: Committed) -> Iterator[Fin
     if not lock.stages:
         return
     path = root / PIPELINE_FILE
-    if not path.is_file():
+    if not path.exists():
         message = f"{LOCK_FILE} has stages of it; restore it with git checkout"
         yield Finding(MISSING, PIPELINE_FILE, "", message)
         return
     try:
-        stages = parse_yaml(path.read_bytes())["stages"]
+        stages = parse_yaml(read_file(path))["stages"]
         shapes = {name: _pipeline_shape(entry) for name, entry in stages.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, YAMLError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, YAMLError) as error:
         message = f"not in DVC's format ({error}); generate it again"
         yield Finding(ALTERED, PIPELINE_FILE, "", message)
         return

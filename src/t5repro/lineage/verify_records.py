@@ -15,7 +15,6 @@ Processor, devices and the exact times are attested by a signature only (`signat
 """
 
 import hashlib
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -39,6 +38,7 @@ from t5repro.lineage.record_index import stage_of_path, stages_by_folder
 from t5repro.lineage.redaction import HIDDEN_PREFIX
 from t5repro.lineage.sealed_records import RESEAL, RecordCheck
 from t5repro.lineage.store import RECORDS, Store
+from t5repro.strict_json import parse_json
 
 MAX_FAULTS_SHOWN = 3
 CLOCK_SECONDS = 60.0  # by which a clock may be corrected while a job runs
@@ -206,7 +206,7 @@ def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -
             # Numbers of an altered file would blame the record.
             if hashlib.sha256(data).hexdigest() != output.sha256:
                 return  # reported as altered
-            numbers |= numbers_in({"tasks": json.loads(data).get("tasks", {})})
+            numbers |= numbers_in({"tasks": parse_json(data).get("tasks", {})})
         except (ArtifactError, ValueError, AttributeError):
             return
     for difference in differences(facts, replace(listed, numbers=numbers), "numbers")[:1]:

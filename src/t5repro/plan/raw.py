@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 from functools import cache, cached_property
 
 from t5repro.config import task_files
-from t5repro.config.own_text import files_of_tasks, text_files
+from t5repro.config.own_text import files_of_tasks, selected, text_files
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import C4Settings
 from t5repro.data import crawl_lists
@@ -103,11 +103,8 @@ class RawFiles:
 
     def _crawl_files(self, patterns: tuple[str, ...]) -> list[str]:
         """Return the crawl's files as the run file lists them, including withdrawn ones."""
-        return sorted(
-            name
-            for name in task_files.raw_files(self._as_written())
-            if any(name == pattern or fnmatch(name, pattern) for pattern in patterns)
-        )
+        names = set(task_files.raw_files(self._as_written()))
+        return sorted({name for pattern in patterns for name in selected(names, pattern, fnmatch)})
 
     def _available(self, names: Iterable[str]) -> list[str]:
         """Return the paths of the files that are not withdrawn."""

@@ -143,6 +143,7 @@ def answers_page(
     report: str,
     task_links: Mapping[str, str],
     lineage: Mapping[str, str] | None = None,
+    unwritable: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page of a task.
 
@@ -156,6 +157,7 @@ def answers_page(
         report: link to the report.
         task_links: task -> link to its page, of every task with a page.
         lineage: arm -> link to its predictions on the lineage page.
+        unwritable: experiment -> which targets its vocabulary cannot spell.
     """
     # Not every experiment has the task.
     answering = [entry for entry in experiments if all(arm in rows for arm in entry.arms)]
@@ -176,6 +178,7 @@ def answers_page(
         confusions=[_confusion(task, rows, entry) for entry in answering] if has_labels else [],
         has_marks=has_marks(task),
         lineage=lineage or {},
+        unwritable=unwritable or {},
         examples=shown,
         total=len(examples),
     )

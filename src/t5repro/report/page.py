@@ -13,6 +13,7 @@ from typing import Any
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
+from t5repro.config.sections.model import tuned_family
 from t5repro.files import write_manifest, write_text
 from t5repro.jobs.report import ReportJob
 from t5repro.report.answers import answers_page, read_predictions
@@ -48,6 +49,8 @@ from t5repro.report.system_tables import system_tables
 from t5repro.report.templates import render
 from t5repro.report.titles import task_title
 from t5repro.tasks.registry import task_named
+from t5repro.tasks.task import ScoredRow
+from t5repro.vocab.vocabulary import Vocabulary
 
 PHASES = {"pretrain": "Pre-training", "finetune": "Fine-tuning"}
 PAPER_MODEL = "its baseline of 220 million parameters, pre-trained on 34 billion tokens of C4"
@@ -131,10 +134,37 @@ def report_texts(job: ReportJob) -> ReportTexts:
             report=link(html, page.parent),
             task_links={name: link(task_page, page.parent) for name, task_page in answers.items()},
             lineage=_prediction_links(predictions, task, page.parent, trace),
+            unwritable=_unwritable(run, experiments, job.vocabularies, answered[task]),
         )
         for task, page in answers.items()
     }
     return ReportTexts(report_page(view), pages, csv_text(rows), len(rows))
+
+
+def _unwritable(
+    run: Settings,
+    experiments: Sequence[Experiment],
+    vocabularies: Mapping[str, Path],
+    rows: Mapping[str, Sequence[ScoredRow]],
+) -> dict[str, str]:
+    """Return experiment -> which targets of a task its vocabulary cannot spell, if there are any.
+
+    Networks of labels write no text.
+    """
+    found = {}
+    for experiment in experiments:
+        arm = experiment.arms[0]
+        settings = settings_of_experiment(run, experiment.name)
+        if (
+            arm in rows
+            and arm in vocabularies
+            and tuned_family(settings.model, settings.finetune).writes_text
+        ):
+            vocabulary = Vocabulary.load(vocabularies[arm])
+            found[experiment.name] = vocabulary.unwritable_targets(
+                [str(row["targets"]) for row in rows[arm]]
+            )
+    return {name: targets for name, targets in found.items() if targets}
 
 
 def histories_of(job: ReportJob) -> dict[str, dict[str, Path]]:

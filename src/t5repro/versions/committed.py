@@ -1,7 +1,6 @@
 """The committed run that a certificate compares with: `dvc.lock` and the records of a revision."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from t5repro.lineage.git import file_at
 from t5repro.lineage.record import Record, numbers_of, record_in
 from t5repro.lineage.record_index import Index, index_path, parse_index
 from t5repro.lineage.store import RECORDS, Revision
+from t5repro.strict_json import parse_json
 from t5repro.versions.proof import Checkout, StageFiles, changed_question
 from t5repro.versions.snakemake_graph import PlannedStage
 
@@ -130,7 +130,7 @@ class CommittedRun:
         data = file_at(Path(), self.revision, code_file)
         if data is None:
             return code_file
-        committed = JobFacts(definitions=json.loads(data))
+        committed = JobFacts(definitions=parse_json(data))
         changed = differences(committed, JobFacts(definitions=closure), "definitions")
         return changed[0].name if changed else code_file
 

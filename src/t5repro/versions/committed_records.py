@@ -7,7 +7,6 @@ moves to ``work/records/``.
 """
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from t5repro.lineage.record import Record, read_record, record_in, run_of_record
 from t5repro.lineage.record_index import index_path, parse_index, records_in
 from t5repro.lineage.shared_facts import hashes_in, is_shared, shared_path
 from t5repro.lineage.store import RECORDS, Revision
+from t5repro.strict_json import parse_json
 
 REVISION = "HEAD"
 SAME = ("settings", "definitions", "rule_files", "inputs", "outputs")
@@ -62,7 +62,7 @@ def _restore(path: Path, revision: Revision) -> bool:
         return False
     write_json(repetition_path(name), repetition.to_json())
     data = revision.read(name)
-    for sha256 in hashes_in(json.loads(data)):
+    for sha256 in hashes_in(parse_json(data)):
         shared = shared_path(run_of_record(name), sha256)
         write_bytes(Path(shared), revision.read(shared))
     write_bytes(path, data)

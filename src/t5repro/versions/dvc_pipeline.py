@@ -26,8 +26,8 @@ from t5repro.config.run_file import included_files
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
-from t5repro.files import write_text
-from t5repro.lineage.dvc_lock import Lock, LockedStage, YamlLoader, folder_md5
+from t5repro.files import read_file, write_text
+from t5repro.lineage.dvc_lock import Lock, LockedStage, folder_md5, parse_yaml
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, RESOLVED, SOURCES, write_closures
 from t5repro.lineage.verify_lock import folder_hashes
@@ -68,14 +68,17 @@ def versioned_run() -> VersionedRun | None:
 
     The text is searched, because `dvc.yaml` can have the marks of a conflict of git.
     """
-    if not PIPELINE.is_file():
+    if not PIPELINE.exists():
         return None
-    text = PIPELINE.read_text(encoding="utf-8")
-    entry = re.search(rf"cmd: .*{SETTINGS_COMMAND}.*(\n {{6,}}.*)*", text)
-    if entry is None:
-        return None
-    words = shlex.split(yaml.safe_load(entry[0])["cmd"])
-    _, run_file, _, profile = words[len(SETTINGS_COMMAND.split()) :]
+    try:
+        text = read_file(PIPELINE).decode("utf-8")
+        entry = re.search(rf"cmd: .*{SETTINGS_COMMAND}.*(\n {{6,}}.*)*", text)
+        if entry is None:
+            return None
+        words = shlex.split(yaml.safe_load(entry[0])["cmd"])
+        _, run_file, _, profile = words[len(SETTINGS_COMMAND.split()) :]
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        raise _unreadable(error) from error
     return VersionedRun(Path(run_file), profile)
 
 
@@ -153,8 +156,20 @@ def _md5_of(path: str, hasher: Hasher) -> str | None:
 
 def read_pipeline() -> dict[str, Any]:
     """Return the content of `dvc.yaml`."""
-    content: dict[str, Any] = yaml.load(PIPELINE.read_bytes(), Loader=YamlLoader)  # noqa: S506
+    try:
+        content: dict[str, Any] = parse_yaml(read_file(PIPELINE))
+        if not isinstance(content.get("stages"), dict):
+            raise ValueError("it has no stages")
+    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        raise _unreadable(error) from error
     return content
+
+
+def _unreadable(error: Exception) -> SettingsError:
+    return SettingsError(
+        f"{PIPELINE} cannot be read ({error}); restore it with git checkout, or delete it and run "
+        "t5repro dvc generate"
+    )
 
 
 def write_resolved(run_file: Path = RUN_FILE) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError
-from t5repro.files import read_json, read_manifest, sha256_of, write_json
+from t5repro.files import read_json, write_json
 from t5repro.lineage.graph import DATA, job_name
-from t5repro.lineage.input_hashes import manifest_of
+from t5repro.lineage.input_hashes import differing_files, manifest_of, written_files
 from t5repro.lineage.record import read_record, record_of_job
 from t5repro.lineage.run_lock import run_lock
 from t5repro.lineage.store import RESULTS, files_below
@@ -93,20 +93,17 @@ def _fault(manifest: Path, since: float) -> str:
     files = list(_files_of(manifest))
     if all(path.stat().st_mtime < since for path in files):
         return ""
-    record = Path(record_of_job(job_name(manifest.as_posix())))
+    job = job_name(manifest.as_posix())
+    record = Path(record_of_job(job))
     try:
-        values = read_manifest(manifest)
+        written = list(written_files(manifest))
         if record.is_file():
             read_record(record)
     except (ArtifactError, UnicodeDecodeError):
         return manifest.as_posix()
-    # Raw files are the user's: the rules of raw files name them, or fetch them again.
-    for entry in values["outputs"] if values["rule"] != DATA else ():
-        path = Path(entry["path"])
-        whole = path.is_file() and path.stat().st_size == entry["bytes"]
-        if not whole or sha256_of(path) != entry["sha256"]:
-            return path.as_posix()
-    return ""
+    if job.split("/")[1] == DATA:
+        return ""  # raw files are the user's: their rules name them, or fetch them again
+    return next((file.path.as_posix() for file, _ in differing_files(written)), "")
 
 
 def _files_of(manifest: Path) -> Iterator[Path]:

@@ -17,7 +17,7 @@ from typing import Any
 from t5repro.config.load import load_run_file
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
-from t5repro.files import TEMPORARY_PREFIX, write_text
+from t5repro.files import TEMPORARY_PREFIX, real_path, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
@@ -54,6 +54,7 @@ class SealResult:
         unchanged: stages that agreed with it.
         skipped: stage -> why it kept its entry, such as "not built".
         stale: stage -> what of it is not the present code, settings or inputs; kept its entry.
+        stale_rules: the rules of these stages.
         pruned: files that were deleted because the graph does not declare them.
         repeated: committed records that were restored, because their jobs repeated the result.
         indexed: whether the index of the run's records changed.
@@ -64,6 +65,7 @@ class SealResult:
     unchanged: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     stale: dict[str, str] = field(default_factory=dict)
+    stale_rules: list[str] = field(default_factory=list)
     pruned: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
     indexed: bool = False
@@ -154,9 +156,9 @@ def seal_run(settings: Settings, *, whole: bool) -> str:
 def linked_results(run: str, root: Path = Path()) -> str:
     """Return why DVC cannot version the results of a run; nothing if it can."""
     for folder in (root / RESULTS, root / RESULTS / run):
-        if not folder.resolve().is_relative_to(root.resolve()):
+        if not real_path(folder).is_relative_to(real_path(root)):
             return (
-                f"{folder.as_posix()} is a link to {folder.resolve().as_posix()}, outside of the "
+                f"{folder.as_posix()} is a link to {real_path(folder).as_posix()}, outside of the "
                 "checkout, where DVC versions nothing: stages are built there and not sealed in "
                 "dvc.lock; mount that folder in its place (mount --bind), or clone onto that disk"
             )
@@ -205,6 +207,8 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
             refused += unproven_files(stage, altered, stage_files) or faults
         else:  # its files are as locked, but its code, settings or inputs have changed since
             result.stale[stage.name] = faults[0]
+            if stage.rule not in result.stale_rules:
+                result.stale_rules.append(stage.rule)
     if refused:
         raise _refusal(refused)
     finished = [stage for stage in stages if stage.name in (*result.sealed, *result.unchanged)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from t5repro.errors import ArtifactError, LineageError
-from t5repro.files import read_json
+from t5repro.files import read_file, read_json
 from t5repro.lineage.dvc_lock import RAW_DATA_FILE, parse_lock
 from t5repro.lineage.record_index import (
     Index,
@@ -82,7 +82,7 @@ def sign_records(run: str) -> str:
 def _current_index(path: Path) -> Index:
     """Return the index as it is; a missing or damaged one counts as empty."""
     try:
-        return parse_index(path.read_bytes(), path.as_posix())
+        return parse_index(read_file(path), path.as_posix())
     except (OSError, ArtifactError):
         return {}
 
@@ -98,7 +98,7 @@ def _hashes_in_file(path: Path) -> set[str]:
 def _unversioned(run: str, data_folder: str) -> dict[str, SealedStage]:
     """Return the records of rules without a stage, which fetch raw files or only check."""
     record = Path(RAW_DATA_FILE)  # without dvc.lock, which takes longer to read
-    lock = parse_lock(None, record.read_bytes() if record.is_file() else None)
+    lock = parse_lock(None, read_file(record) if record.exists() else None)
     raw = {tracked.path: tracked.md5 for tracked in lock.outputs}
     entries = {}
     for rule in sorted(UNVERSIONED_RULES):

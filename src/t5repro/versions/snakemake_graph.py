@@ -115,7 +115,7 @@ def planned(*run_files: Path) -> Iterator[Any]:
     # The Snakefile rehydrates when it is read, which plans the graph: without this mark it would
     # recurse.
     os.environ[PLANNING] = "1"
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+    with SnakemakeApi(OutputSettings(dryrun=True, quiet={Quietness.ALL})) as api:
         try:
             workflow_api = api.workflow(
                 resource_settings=ResourceSettings(cores=1),

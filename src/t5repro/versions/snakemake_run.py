@@ -1,7 +1,6 @@
 """A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -16,7 +15,7 @@ from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.withdrawn import PAGES, check_finished
-from t5repro.data.fetch import check_dates, files_to_fetch, missing_files
+from t5repro.data.fetch import files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
@@ -24,6 +23,7 @@ from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
 from t5repro.lineage.git import untrusted_owner
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
+from t5repro.plan.memory import machine_bytes
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import RunPlan
 from t5repro.plan.run_plan import stage_name as name_of
@@ -42,10 +42,21 @@ from t5repro.versions.job_errors import print_job_errors
 from t5repro.versions.last_screen import last_screen
 from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
 
-# Snakemake says whether it runs jobs only after it has read the rules.
-DRY_RUN = re.compile(r"-[a-zA-Z]*n[a-zA-Z]*|--dry-?run")
+MEMORY = "mem_mb"
+FORMER_RESOURCE, RESOURCE = "tpu_slices", "accelerators"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+
+class RunError(WorkflowError):  # type: ignore[misc]  # Snakemake has no types
+    """An error of which the message says all.
+
+    Below the message of an error Snakemake lists the lines of rule files that it came through.
+    """
+
+    @property
+    def __traceback__(self) -> None:
+        return None
 
 
 def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -56,7 +67,7 @@ def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters,
         try:
             return function(*args, **kwargs)
         except T5ReproError as error:
-            raise WorkflowError(str(error)) from None
+            raise RunError(str(error)) from None
 
     return call
 
@@ -75,6 +86,7 @@ class SnakemakeRun:
     @with_message
     def __init__(self, workflow: Any, config: Mapping[str, Any]) -> None:
         self._workflow = workflow
+        refuse_former_resource(workflow.resource_settings)
         self.uses_storage = remote_storage.is_used(workflow)
         if self.uses_storage:
             remote_storage.link_to_checkout(workflow)
@@ -85,7 +97,7 @@ class SnakemakeRun:
             require_withdrawals()
             if not inside_dvc_repro():
                 write_closures_for_plan()
-            if not any(map(DRY_RUN.fullmatch, sys.argv)):
+            if not workflow.output_settings.dryrun:
                 power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
         self.settings = self._load(config)
@@ -105,9 +117,7 @@ class SnakemakeRun:
             settings = load_settings(config)
             check_listed_files(settings)
             check_logger_packages(settings)
-        if self._workflow.is_main_process:
-            check_dates(settings.data)
-        missing = missing_files(settings.data)
+        missing = missing_files(settings.data, check_dates=self._workflow.is_main_process)
         if missing and not self.uses_storage:  # Snakemake finds those that the storage lacks
             raise RawDataError("\n".join(["raw files are missing:", *missing]))
         return settings
@@ -146,6 +156,7 @@ class SnakemakeRun:
         """Lock the checkout, so that no other run starts until this process ends."""
         self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
+        share_memory(self._workflow)
         if cure := untrusted_owner(Path()):
             announce(f"records of this run will name no commit: {cure}")
         if fault := seal.linked_results(self.settings.run.name):
@@ -183,3 +194,33 @@ class SnakemakeRun:
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.
             rehydrate.SNAPSHOT.unlink(missing_ok=True)
+
+
+def share_memory(workflow: Any) -> None:
+    """Let jobs run at the same time on this machine only if its memory has room for all of them.
+
+    A limit of the user (``--resources mem_mb=N``) stays. A job that needs more than there is runs
+    alone, if it runs: `run.check_memory` decides that.
+    """
+    if not workflow.local_exec or MEMORY in workflow.global_resources:
+        return
+    limit = int(machine_bytes() / 1_000_000)
+    needs = (job.resources.get(MEMORY, 0) for job in workflow.dag.needrun_jobs())
+    limit = max([limit, *needs])
+    workflow.register_resource(MEMORY, limit)  # after the scheduler has made its list of limits
+    workflow.scheduler.global_resources[MEMORY] = limit
+
+
+def refuse_former_resource(settings: Any) -> None:
+    """Refuse a profile with the former name of a resource, which would limit nothing.
+
+    Raises:
+        SettingsError: an option sets it.
+    """
+    of_rules = settings.overwrite_resources.values()
+    for resources in (settings.resources, settings.default_resources or {}, *of_rules):
+        if FORMER_RESOURCE in resources:
+            raise SettingsError(
+                f"the resource {FORMER_RESOURCE} is called {RESOURCE} now; rename it in the "
+                "profile, or on the command line"
+            )

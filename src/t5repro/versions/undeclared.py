@@ -9,7 +9,7 @@ from pathlib import Path
 
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError
-from t5repro.files import TEMPORARY_PREFIX, read_manifest
+from t5repro.files import TEMPORARY_PREFIX, read_manifest, real_path
 from t5repro.lineage.dvc_cache import folder_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, TrackedPath, parse_lock, read_lock
 from t5repro.lineage.git import file_at
@@ -23,7 +23,7 @@ def strange_files(stage: PlannedStage, files: StageFiles) -> list[str]:
     """Return a fault for each undeclared file that may not be deleted."""
     if not (undeclared := [path for path in files.orphans if not _is_temporary(path)]):
         return []
-    if not Path(stage.folder).resolve().is_relative_to(Path().resolve()):
+    if not real_path(Path(stage.folder)).is_relative_to(real_path(Path())):
         cure = "the folder is a link out of the checkout, where nothing is deleted; move it away"
         return [f"{path}: {cure}" for path in undeclared]
     written = set(_former_outputs(stage, undeclared))

@@ -3,7 +3,8 @@
 import pytest
 
 from t5repro.c4.wet.pages import read_pages
-from t5repro.c4.wet.reader import CleanTally, Reader
+from t5repro.c4.wet.reader import CleanTally, Reader, megabytes
+from t5repro.data.crawl_lists import CrawlFiles, LocalCopies, fetch_address
 from t5repro.progress import Progress
 
 RECORD = (
@@ -22,6 +23,19 @@ def test_the_last_line_of_progress_has_all_pages(tmp_path, capsys: pytest.Captur
     last = capsys.readouterr().err.splitlines()[-1]
     assert " pages=7 " in last
     assert last.endswith("(done)")
+
+
+def test_a_file_of_less_than_a_megabyte_is_one_of_one_megabyte(
+    tmp_path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "a.warc.wet"
+    path.write_bytes(RECORD.format(number=1).encode())
+    copies = LocalCopies(CrawlFiles((path,), {}), tmp_path, fetch_address)
+    with Progress("c4_clean", total=megabytes(copies), unit="MB") as progress:
+        list(Reader(190_000, CleanTally(), progress=progress).usable_pages(path))
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "c4_clean: 0/1 MB (started)"
+    assert last.startswith("c4_clean: 1/1 MB ")
 
 
 def test_a_plain_file_that_shrinks_while_it_is_read_is_a_fault_and_its_last_page_is_dropped(

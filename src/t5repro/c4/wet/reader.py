@@ -1,6 +1,5 @@
 """Read the WET files of a job: count pages, drop unusable ones, divide the rest into groups."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -136,7 +135,7 @@ class Reader:
         self._advance(0)  # the pages of the last bytes
 
     def _advance(self, count: int) -> None:
-        advanced = (self._bytes_read + count) // MEGABYTE - self._bytes_read // MEGABYTE
+        advanced = _megabytes_of(self._bytes_read + count) - _megabytes_of(self._bytes_read)
         self._bytes_read += count
         if self._progress is not None:
             read = self._tally.read[READ]
@@ -153,7 +152,12 @@ def megabytes(copies: LocalCopies) -> int | None:
     """Return the size of the existing files on disk; None if they are still to arrive."""
     if copies.are_remote:
         return None
-    return sum(path.stat().st_size for path in copies.paths if os.path.isfile(path)) // MEGABYTE
+    return _megabytes_of(sum(path.stat().st_size for path in copies.paths if path.is_file()))
+
+
+def _megabytes_of(count: int) -> int:
+    """Return a number of bytes in megabytes, rounded up: small files are no 0 of 0 MB."""
+    return -(-count // MEGABYTE)
 
 
 def groups(pages: Iterable[FilePage]) -> Iterator[list[FilePage]]:
