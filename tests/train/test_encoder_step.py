@@ -11,7 +11,7 @@ from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss, MaskedLoss  # noqa: E402
 from t5repro.systems.label_losses import cross_entropies, label_losses  # noqa: E402
-from t5repro.train.step import TrainedModel  # noqa: E402
+from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -33,7 +33,7 @@ def encoder(size=ONE_BLOCK, *, pair_classes=0, boundary_weight=0.0, columns=None
         heads = {"labels": columns.total, "predicts_spans": columns.has_spans}
         loss = EncoderAnswerLoss(columns=columns)
     network = Encoder(size, embedding_rows=IDS, dropout_rate=0.0, seed=3, **heads)
-    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
+    return TensorFlowModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.finetuning import finetuning_of  # noqa: E402
 from t5repro.systems.pretraining import pretraining_of  # noqa: E402
 from t5repro.train import adafactor, loop, validation  # noqa: E402
-from t5repro.train.step import TrainedModel  # noqa: E402
+from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -344,7 +344,7 @@ def columns_of(*answers):
 
 
 def in_parts(network, loss):
-    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=2)
+    return TensorFlowModel(network, loss, normaliser="target_tokens", micro_batches=2)
 
 
 def gpt_of_tasks(*answers):

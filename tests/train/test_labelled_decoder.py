@@ -18,7 +18,7 @@ from t5repro.model.task_rows import TaskRows  # noqa: E402
 from t5repro.model.transformer import DecoderClassifier  # noqa: E402
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
 from t5repro.train.special_rows import new_rows  # noqa: E402
-from t5repro.train.step import TrainedModel  # noqa: E402
+from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -40,7 +40,7 @@ def decoder(**options):
     random = np.random.default_rng(1)
     network.label_head.matrix.assign(random.normal(size=network.label_head.matrix.shape))
     loss = DecoderAnswerLoss(columns=COLUMNS, **({"lm_weight": 0.5} | options))
-    return TrainedModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
+    return TensorFlowModel(network, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 @pytest.fixture

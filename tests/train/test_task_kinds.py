@@ -19,7 +19,7 @@ from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E
 from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.label_losses import option_losses, span_losses  # noqa: E402
 from t5repro.train.fresh_model import fresh_model  # noqa: E402
-from t5repro.train.step import TrainedModel  # noqa: E402
+from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -48,7 +48,7 @@ def network(*tasks, lm_weight=None, micro_batches=1):
     for head in ("label_head", "span_head"):
         if layer := getattr(model, head, None):
             layer.matrix.assign(random.normal(size=layer.matrix.shape))
-    return TrainedModel(model, loss, normaliser="target_tokens", micro_batches=micro_batches)
+    return TensorFlowModel(model, loss, normaliser="target_tokens", micro_batches=micro_batches)
 
 
 def batch(*tasks, options=2, stack="encoder"):
