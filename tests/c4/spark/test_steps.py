@@ -45,6 +45,7 @@ pytestmark = [
 MINI = ROOT / "examples" / "mini"
 CRAWL = sorted((MINI / "crawl").iterdir())
 BAD_WORDS = {name: MINI / "lists" / f"badwords.{name}.txt" for name in ("en", "de", "fr")}
+RECORDS = 80  # of a file of `crawl`
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
@@ -125,6 +126,21 @@ def cluster(tmp_path_factory):
         started.stop()
 
 
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """The first pages of each bundled file, under its name."""
+    folder = tmp_path_factory.mktemp("crawl")
+    for path in CRAWL:
+        data = path.read_bytes()
+        is_compressed = path.suffix == ".gz"
+        pages = (gzip.decompress(data) if is_compressed else data).split(b"WARC/1.0\r\n")[1:]
+        members = [b"WARC/1.0\r\n" + page for page in pages[:RECORDS]]
+        if is_compressed:
+            members = [gzip.compress(member, mtime=0) for member in members]
+        (folder / path.name).write_bytes(b"".join(members))
+    return sorted(folder.iterdir())
+
+
 def spark_settings(cluster, python=""):
     return SparkSettings(
         master=cluster.master,
@@ -190,9 +206,11 @@ def assert_same(actual, expected):
 @pytest.mark.parametrize(
     ("rules", "shards"), [("paper", 2), pytest.param("tfds", 1, marks=pytest.mark.slow)]
 )
-def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark, rules, shards):
+def test_the_cluster_makes_the_bytes_of_one_machine(
+    tmp_path, monkeypatch, spark, crawl, rules, shards
+):
     settings = settings_of(rules, languages=["en", "de", "fr", "ro"], output_shards=2)
-    wet = CRAWL if rules == "tfds" else CRAWL[:3] + CRAWL[-1:]
+    wet = CRAWL if rules == "tfds" else crawl[:3] + crawl[-1:]
     wet = wet[:: 1 if rules == "tfds" else -1]
     punkt = {}
     if rules == "paper":  # each page split by what was learned of its language
@@ -218,10 +236,10 @@ def test_the_cluster_makes_the_bytes_of_one_machine(tmp_path, monkeypatch, spark
 
 
 @pytest.mark.parametrize("parts", [3, 5])
-def test_the_files_of_one_cleaning_job_are_those_of_one_machine(tmp_path, spark, parts):
+def test_the_files_of_one_cleaning_job_are_those_of_one_machine(tmp_path, spark, crawl, parts):
     c4 = {"clean_parts": parts}
     for folder, clean in (("here", clean_shard), ("spark", partial(engine.clean_shard, spark))):
-        clean(job_of(tmp_path / folder, CRAWL[:4], c4))  # of five parts one has no file
+        clean(job_of(tmp_path / folder, crawl[:4], c4))  # of five parts one has no file
     actual, expected = (files_below(tmp_path / name) for name in ("spark", "here"))
     assert sorted(name for name in actual if name.endswith(".parquet")) == [
         f"00000-{part:03d}.parquet" for part in range(parts)
@@ -377,8 +395,8 @@ def copy_from_disk(address, path):
     shutil.copyfile(address.removeprefix("https://here"), path)
 
 
-def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path, spark):
-    names = [path.relative_to("/").as_posix() for path in CRAWL[:2]]
+def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path, spark, crawl):
+    names = [path.relative_to("/").as_posix() for path in crawl[:2]]
     path_list = tmp_path / "wet.paths"
     path_list.write_text("\n".join(names[::-1]))
     c4 = {"crawl_prefix": "https://here/", "clean_shards": 1}
@@ -386,7 +404,7 @@ def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path
     with pickled_by_value(copy_from_disk):
         job = job_of(tmp_path / "spark", (), c4, path_list=path_list)
         engine.clean_shard(spark, job, fetch=copy_from_disk)
-    clean_shard(job_of(tmp_path / "here", CRAWL[:2], c4))
+    clean_shard(job_of(tmp_path / "here", crawl[:2], c4))
     downloaded, local = (
         json.loads((tmp_path / name / "00000.json").read_text()) for name in ("spark", "here")
     )
@@ -408,8 +426,8 @@ def always_broken_off(address, path):
     raise TransferError(f"{address} broke off")
 
 
-def test_a_transfer_that_breaks_off_fails_its_task_which_spark_repeats(tmp_path, spark):
-    names = [shutil.copy(path, tmp_path / path.name).as_posix()[1:] for path in CRAWL[:2]]
+def test_a_transfer_that_breaks_off_fails_its_task_which_spark_repeats(tmp_path, spark, crawl):
+    names = [shutil.copy(path, tmp_path / path.name).as_posix()[1:] for path in crawl[:2]]
     path_list = tmp_path / "wet.paths"
     path_list.write_text("\n".join(names))
     c4 = {"crawl_prefix": "https://here/", "clean_shards": 1}
@@ -422,22 +440,22 @@ def test_a_transfer_that_breaks_off_fails_its_task_which_spark_repeats(tmp_path,
             engine.clean_shard(spark, job, fetch=always_broken_off)
 
 
-def damaged_crawl(folder):
+def damaged_crawl(folder, crawl):
     """Return files with damage of several kinds, one of WARC/1.1, and a path without a file."""
     cut, two, plain, newer = (
         folder / f"{name}.warc.wet" for name in ("cut", "two", "plain", "v11")
     )
-    data = CRAWL[5].read_bytes()
+    data = crawl[5].read_bytes()
     cut.write_bytes(data[: len(data) // 2])
-    text = gzip.decompress(CRAWL[4].read_bytes())
+    text = gzip.decompress(crawl[4].read_bytes())
     two.write_bytes(text[:9] + text[9:].replace(b"WARC/1.0\r\n", b"WARC/1.1\r\n", 20))
     newer.write_bytes(text.replace(b"WARC/1.0\r\n", b"WARC/1.1\r\n"))
     plain.write_bytes(text[: len(text) // 2])
     return [cut, folder / "none.warc.wet.gz", two, plain, newer]
 
 
-def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark):
-    wet = damaged_crawl(tmp_path)
+def test_damage_is_counted_and_named_as_on_one_machine(tmp_path, spark, crawl):
+    wet = damaged_crawl(tmp_path, crawl)
     path_list = tmp_path / "wet.paths"
     path_list.write_text("\n".join(["../secret.wet.gz", *(path.name for path in wet)]))
     c4 = {"crawl_prefix": f"{tmp_path}/", "clean_shards": 1}
@@ -466,10 +484,12 @@ def test_a_missing_wet_file_stops_the_run_that_requires_it(tmp_path, spark):
     assert files_below(tmp_path) == {}
 
 
-def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp_path, spark):
+def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(
+    tmp_path, spark, crawl
+):
     withdrawn = tmp_path / "pages.yaml"
     withdrawn.write_text("urls: {}\ndomains: {hill-and-dale.example: asked}\n")
-    for wet in ([], CRAWL[:1]):
+    for wet in ([], crawl[:1]):
         job = job_of(tmp_path, wet, withdrawn=withdrawn)
         engine.clean_shard(spark, job)
         expected = files_below(tmp_path)
@@ -478,10 +498,12 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(tmp
     assert json.loads(job.manifest.read_text())["counters"]["read"]["withdrawn"] > 0
 
 
-def test_a_language_without_a_page_stops_before_a_file_is_written(tmp_path, monkeypatch, spark):
+def test_a_language_without_a_page_stops_before_a_file_is_written(
+    tmp_path, monkeypatch, spark, crawl
+):
     with pytest.raises(CorpusError, match="c4.languages contains 'ja', but no page"):
         build_corpus(
-            tmp_path, monkeypatch, settings_of(languages=["en", "ja"]), CRAWL[5:6], session=spark
+            tmp_path, monkeypatch, settings_of(languages=["en", "ja"]), crawl[5:6], session=spark
         )
     assert not list((tmp_path / "c4").glob("**/*.parquet"))
     assert not list((tmp_path / "c4").glob(".writing-*"))
@@ -505,8 +527,8 @@ def test_an_altered_cleaned_file_is_named_by_the_workers_that_would_read_it(tmp_
         verify_inputs(expected_files(shard), hash_files)
 
 
-def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark):
-    job = job_of(tmp_path, CRAWL[5:6], {"rules": "tfds"})
+def test_a_cleaned_file_without_keys_of_the_unit_is_refused(tmp_path, spark, crawl):
+    job = job_of(tmp_path, crawl[5:6], {"rules": "tfds"})
     engine.clean_shard(spark, job)
     with pytest.raises(ArtifactError, match="00000.parquet has no keys of c4.dedup.unit 'three_"):
         engine.deduplicate(spark, dedup_job(tmp_path, settings_of("paper"), job.pages))
