@@ -60,7 +60,6 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
         "inputs",
         "lineage",
         "metrics",
-        "model",
         "objectives",
         "randomness",
         "report",

@@ -1,6 +1,4 @@
-"""Reads weights of other libraries: T5, GPT and encoder-only networks.
-
-No code of theirs runs except keras-hub's own.
+"""Reads weights of other libraries; of their code only keras-hub's runs.
 
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
 keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
@@ -284,9 +282,6 @@ def keras_hub_variable(backbone: Any, name: WeightName) -> Any:
     for attribute in name.keras_hub.split("."):
         value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
     return value
-
-
-# TensorFlow checkpoints of the T5 release
 
 
 def _read_released(folder: Path) -> ForeignWeights:
