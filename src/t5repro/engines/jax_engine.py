@@ -22,7 +22,7 @@ PREFETCHED_BATCHES = 2
 
 
 def devices(settings: DevicesSettings) -> Devices:
-    """Return the devices of the settings; see `devices.prepare`."""
+    """Return the devices of the settings; see `prepare`."""
     try:
         found = jax.devices()
     except RuntimeError as error:

@@ -21,7 +21,7 @@ class ThreadsError(DeviceError):
 
 
 def devices(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
-    """Set TensorFlow up and return the devices; see `devices.prepare`."""
+    """Set TensorFlow up and return the devices; see `prepare`."""
     tf.get_logger().setLevel("ERROR")
     try:
         _set_threads(settings.intra_op_threads)
