@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines import jax_environment, tensorflow_environment
 from t5repro.errors import DeviceError
 
 
@@ -83,11 +84,8 @@ def set_environment(settings: DevicesSettings) -> None:
             f"other engine, or run `make {'jax' if settings.engine == 'jax' else 'setup'}`"
         )
     os.environ["KERAS_BACKEND"] = settings.engine
-    if settings.engine == "jax":
-        from t5repro.engines.jax_environment import set_variables
-    else:
-        from t5repro.engines.tensorflow_environment import set_variables
-    set_variables(settings)
+    environment = jax_environment if settings.engine == "jax" else tensorflow_environment
+    environment.set_variables(settings)
 
 
 def default_devices() -> DevicesSettings:

@@ -58,6 +58,10 @@ class RunError(WorkflowError):  # type: ignore[misc]  # Snakemake has no types
     def __traceback__(self) -> None:
         return None
 
+    @__traceback__.setter
+    def __traceback__(self, traceback: object) -> None:
+        """Take what a context manager sets when it lets the error through."""
+
 
 def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Return a function that stops Snakemake with the message of an error."""
