@@ -1,0 +1,64 @@
+"""The whole chain on JAX, from the crawl to the report, in an environment without TensorFlow."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import clone, commit, run_in, shrink
+from jax_environment import ENVIRONMENT, MARKS
+
+pytestmark = MARKS
+
+
+@pytest.fixture(scope="module")
+def finished_on_jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone in which the chain has run in small with JAX as the engine."""
+    folder = clone(tmp_path_factory.mktemp("jax") / "clone")
+    shrink(folder)
+    run_file = folder / "configs/demo.yaml"
+    values = yaml.safe_load(run_file.read_text(encoding="utf-8"))
+    values["devices"]["engine"] = "jax"
+    values["tasks"] = {"names": ["glue_cola", "glue_stsb", "squad"]}
+    run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    commit(folder, "on JAX")
+    ran = command(folder, "snakemake", "--profile", "local", "--cores", "2")
+    assert "(100%) done" in ran
+    commit(folder, "results")
+    return folder
+
+
+def command(folder: Path, *words: str) -> str:
+    """Run a command of the environment without TensorFlow; return all that it printed."""
+    path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    process = run_in(folder, *words, PATH=path, PYTHONPATH=str(folder / "src"))
+    assert process.returncode == 0, process.stdout[-4000:]
+    return process.stdout
+
+
+def test_nothing_is_left_to_do_and_every_file_agrees(finished_on_jax: Path) -> None:
+    assert "Nothing to be done" in command(finished_on_jax, "snakemake", "--profile", "local", "-n")
+    verified = command(finished_on_jax, "t5repro", "verify")
+    assert "files agree with manifests and dvc.lock" in verified
+    assert "up to date" in command(finished_on_jax, "dvc", "status")
+
+
+def test_all_tasks_of_both_experiments_have_scores(finished_on_jax: Path) -> None:
+    for experiment in ("baseline", "no_pretraining"):
+        scores = finished_on_jax / "results/demo/evaluate_score" / experiment / "scores.json"
+        assert {"glue_cola", "glue_stsb", "squad"} <= set(json.loads(scores.read_text())["tasks"])
+    assert (finished_on_jax / "results/demo/report/report.html").is_file()
+
+
+def test_a_score_is_traced_to_the_engine(finished_on_jax: Path) -> None:
+    scores = "results/demo/evaluate_score/baseline/scores.json"
+    trace = command(finished_on_jax, "t5repro", "trace", scores)
+    assert "jax 0.10.2" in trace
+    assert "tensorflow" not in trace.lower()
+
+
+def test_a_training_is_rebuilt_with_equal_bytes(finished_on_jax: Path) -> None:
+    answer = command(finished_on_jax, "t5repro", "rebuild", "pretrain/baseline", "--json")
+    outcomes = json.loads(answer[answer.index("{") :])["outcomes"]
+    assert {outcome["result"] for outcome in outcomes} == {"same bytes"}
