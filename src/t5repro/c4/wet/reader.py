@@ -1,5 +1,6 @@
 """Read the WET files of a job: count pages, drop unusable ones, divide the rest into groups."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -152,7 +153,9 @@ def megabytes(copies: LocalCopies) -> int | None:
     """Return the size of the existing files on disk; None if they are still to arrive."""
     if copies.are_remote:
         return None
-    return _megabytes_of(sum(path.stat().st_size for path in copies.paths if path.is_file()))
+    # A listed name may be none that a file can have, which `Path.is_file` of Python 3.11 raises.
+    files = filter(os.path.isfile, copies.paths)
+    return _megabytes_of(sum(path.stat().st_size for path in files))
 
 
 def _megabytes_of(count: int) -> int:
