@@ -146,5 +146,7 @@ def test_a_damaged_report_of_preflight_is_named(text: str, tmp_path: Path) -> No
     folder.mkdir(parents=True)
     (folder / "baseline.json").write_text(text)
     settings = load_run_files([Path("configs/base.yaml")])
-    with pytest.raises(ArtifactError, match=r"baseline\.json is (no report of the rule preflight|not JSON)"):
+    with pytest.raises(
+        ArtifactError, match=r"baseline\.json is (no report of the rule preflight|not JSON)"
+    ):
         estimate_run(settings, machine_named("v5e-8"), root=tmp_path)
