@@ -22,7 +22,7 @@ from t5repro.engines.devices import prepare
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
 devices = prepare(DevicesSettings(kind="mirrored"))
-from t5repro.model.distribution import replicated
+from t5repro.engines.compiled import compiled_rows
 seen = []
 
 def number_rows(first, second):
@@ -31,7 +31,7 @@ def number_rows(first, second):
     return tf.stack([first[:, 0], second[:, 0], tf.fill([2], replica)], axis=1)
 
 with devices.scope():
-    call = replicated(number_rows)
+    call = compiled_rows([], number_rows)
     found = call(tf.range(6)[:, None], 10 * tf.range(6)[:, None])
     assert found.numpy().tolist() == [[row, 10 * row, row // 2] for row in range(6)], found
     assert seen == [[2, 1]] * 3, seen

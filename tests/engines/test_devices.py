@@ -8,8 +8,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 from t5repro.config.sections.devices import DevicesSettings
+from t5repro.engines.devices import set_environment
+from t5repro.engines.tensorflow_environment import ENVIRONMENT, ONEDNN
 from t5repro.errors import DeviceError
-from t5repro.model import devices
 
 pytestmark = pytest.mark.keras
 
@@ -19,12 +20,12 @@ from t5repro.engines.devices import prepare
 """
 
 
-def in_a_new_process(program, **environment):
+def in_a_new_process(program, **variables):
     """Run a program that starts TensorFlow afresh; return what it prints."""
-    kept = {name: value for name, value in os.environ.items() if name not in devices.ENVIRONMENT}
+    kept = {name: value for name, value in os.environ.items() if name not in ENVIRONMENT}
     found = subprocess.run(
         [sys.executable, "-c", PREPARE + program],
-        env={**kept, **environment},
+        env={**kept, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -141,9 +142,9 @@ except DeviceError as error:
 
 
 def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
-    monkeypatch.setenv(devices.ONEDNN, "1")
+    monkeypatch.setenv(ONEDNN, "1")
     with pytest.raises(DeviceError, match="'bfloat16' .* set TF_ENABLE_ONEDNN_OPTS=0 before"):
-        devices.set_environment(DevicesSettings(precision="bfloat16"))
+        set_environment(DevicesSettings(precision="bfloat16"))
 
 
 @pytest.mark.parametrize(
@@ -158,9 +159,9 @@ def test_bfloat16_on_top_of_onednn_is_refused(monkeypatch):
     ],
 )
 def test_a_device_that_is_not_here_is_refused_with_what_is(kind, message):
-    import tensorflow as tf
+    from t5repro.engines import tensorflow_engine
 
-    if tf.config.list_physical_devices("GPU"):
+    if tensorflow_engine.tf.config.list_physical_devices("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(DeviceError, match=message):
-        devices._BY_KIND[kind](tf, DevicesSettings(kind=kind, tpu="nowhere"))
+        tensorflow_engine.devices(DevicesSettings(kind=kind, tpu="nowhere"), any_threads=True)
