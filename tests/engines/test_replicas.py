@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("tensorflow")
-from t5repro.engines.replicas import shared_rows
+from t5repro.engines.engine import shared_rows
 from t5repro.engines.tensorflow_environment import ENVIRONMENT
 
 pytestmark = pytest.mark.keras
@@ -22,7 +22,7 @@ from t5repro.engines.devices import prepare
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
 devices = prepare(DevicesSettings(kind="mirrored"))
-from t5repro.engines.compiled import compiled_rows
+from t5repro.engines.tensorflow_engine import compiled_rows
 seen = []
 
 def number_rows(first, second):

@@ -1,8 +1,8 @@
-"""All settings of a run, with the paper's baseline as defaults.
+"""All settings of a run, and the checks of settings of several sections.
 
-The sections are in `config/sections`, one module each. This module composes them and checks
-settings that depend on each other. `configs/base.yaml`, `configs/schema.json` and
-`docs/settings.md` are generated from them (`make generate`).
+The defaults are the paper's baseline. The sections are in `config/sections`, one module
+each. `configs/base.yaml`, `configs/schema.json` and `docs/settings.md` are generated from them
+(`make generate`).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """Validation of settings, with errors that state the setting, its value and the cure.
 
-The checks are in `sections`: of a setting and of those beside it; settings of two sections in
-`family_checks`, of two experiments in `dependencies`. What depends on the machine is checked by
+A setting and those beside it are checked in its section (`sections`). Settings of several sections
+are checked together in `schema.Settings`, of a family of networks in `family_checks`, and of
+experiments that read each other in `dependencies`. What depends on the machine is checked by
 the job: the batch is divisible by the replicas in `train/compiled_model.py`.
 """
 

@@ -7,6 +7,7 @@ its rows are.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -89,6 +90,26 @@ def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Any
     """Return `function` compiled with the weights of a model as arguments."""
     compiled = compiled_rows([model.network], partial(function, model))
     return lambda batch: compiled(*batch)
+
+
+def replicas() -> int:
+    """Return 1: a compiled step sees the whole batch, on however many devices its rows are."""
+    return 1
+
+
+def over_replicas(count: Any) -> Any:
+    """Return a count, float32."""
+    return keras.ops.cast(count, "float32")
+
+
+def replicas_of(model: Any) -> int:
+    """Return 1; see `replicas`."""
+    return replicas()
+
+
+def scope_of(model: Any) -> AbstractContextManager[Any]:
+    """Return a context that does nothing."""
+    return nullcontext()
 
 
 def _placed(array: Any) -> Any:

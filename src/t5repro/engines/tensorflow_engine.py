@@ -4,6 +4,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import tensorflow as tf
@@ -39,9 +40,10 @@ def libraries() -> dict[str, str]:
 
 def feed(batches: Any) -> tf.data.Dataset:
     """Return batches of NumPy as a dataset, made while the device computes."""
-    first = next(iter(batches))
+    iterator = iter(batches)
+    first = next(iterator)  # its shapes are those of all
     return tf.data.Dataset.from_generator(
-        lambda: iter(batches),
+        lambda: chain([first], iterator),
         output_signature=tf.nest.map_structure(tf.TensorSpec.from_tensor, tensors(first)),
     ).prefetch(PREFETCHED_BATCHES)
 
@@ -59,7 +61,7 @@ def repeated_step(model: Any, batch: Any) -> Callable[[], float]:
 
 
 def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Sequence[tf.Tensor]]:
-    """Return `function` compiled for all replicas of a model; see `compiled.compiled_sums`."""
+    """Return `function` compiled for all replicas of a model; see `Engine`."""
     strategy = model.distribute_strategy
 
     @tf.function(autograph=False)
@@ -83,7 +85,7 @@ def compiled_rows(
 
     Args:
         networks: the graph reads their variables itself.
-        function: see `compiled.compiled_rows`.
+        function: see `Engine`.
 
     Raises:
         SettingsError: (on a call) the replicas cannot share the rows evenly.
@@ -107,6 +109,28 @@ def compiled_rows(
         return tf.concat(strategy.experimental_local_results(run_on_replicas(*shards)), axis=0)
 
     return run_on_all_rows
+
+
+def replicas() -> int:
+    """Return the number of replicas of the current strategy."""
+    return int(tf.distribute.get_strategy().num_replicas_in_sync)
+
+
+def over_replicas(count: Any) -> tf.Tensor:
+    """Return the sum of a count over all replicas, float32."""
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, tf.float32))
+
+
+def replicas_of(model: Any) -> int:
+    """Return the number of replicas of a model's strategy."""
+    return int(model.distribute_strategy.num_replicas_in_sync)
+
+
+def scope_of(model: Any) -> contextlib.AbstractContextManager[Any]:
+    """Return the scope of a model's strategy."""
+    scope: contextlib.AbstractContextManager[Any] = model.distribute_strategy.scope()
+    return scope
 
 
 def _per_replica(strategy: tf.distribute.Strategy, shards: list[tf.Tensor]) -> Any:

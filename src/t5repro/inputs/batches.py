@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32
+from t5repro.objectives.masks import first_positions
 from t5repro.vocab.special_ids import PAD_ID
 
-Array = npt.NDArray[Any]
-Int32 = npt.NDArray[np.int32]
 Features = dict[str, Array]
 Batch = tuple[Features, Array]
 
@@ -60,11 +59,6 @@ def counted(lengths: Array) -> Array:
     return np.arange(total, dtype=np.int64) - np.repeat(ends - lengths, lengths)
 
 
-def inside(lengths: Array, width: int) -> npt.NDArray[np.bool_]:
-    """Return the mask ``(rows, width)`` of the first `lengths` positions of each row."""
-    return np.arange(width) < np.asarray(lengths)[:, np.newaxis]
-
-
 def gather_pieces(ids: Array, starts: Array, lengths: Array) -> Int32:
     """Return the pieces of `ids` that begin at `starts`, one after another, as int32."""
     indices = np.repeat(starts, lengths) + counted(lengths)
@@ -75,7 +69,7 @@ def gather_pieces(ids: Array, starts: Array, lengths: Array) -> Int32:
 def pad_segments(flat: FlatSegments, width: int) -> Int32:
     """Return segments as int32 ``(segments, width)``, padded on the right."""
     padded = np.full((len(flat.lengths), width), PAD_ID, np.int32)
-    padded[inside(flat.lengths, width)] = flat.ids
+    padded[first_positions(flat.lengths, width)] = flat.ids
     return padded
 
 
@@ -186,7 +180,7 @@ class _Rows:
         splits = np.cumsum(np.append(0, segments_per_row))
         tokens_per_row = np.diff(ends[splits])
         self._shape = (len(segments_per_row), width)
-        self._filled = inside(tokens_per_row, width)
+        self._filled = first_positions(tokens_per_row, width)
         fits = bool((tokens_per_row <= width).all())
         self._kept: Any = slice(None) if fits else counted(tokens_per_row) < width
 

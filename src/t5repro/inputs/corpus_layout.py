@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from t5repro.array_types import Int64
 from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.errors import CorpusError
 from t5repro.inputs.packing import (
-    Integers,
     PackedRows,
     Stream,
     chunk_documents,
@@ -38,7 +38,7 @@ class CorpusLayout:
 
     settings: PretrainSettings
     seed: int
-    offsets: Integers
+    offsets: Int64
     layout: Stream | PackedRows
     segment_tokens: int
 
@@ -58,7 +58,7 @@ def open_layout(settings: PretrainStage, offsets: Path) -> CorpusLayout:
     return lay_out(settings.pretrain, read_offsets(offsets), seed=seed)
 
 
-def lay_out(settings: PretrainSettings, offsets: Integers, *, seed: int) -> CorpusLayout:
+def lay_out(settings: PretrainSettings, offsets: Int64, *, seed: int) -> CorpusLayout:
     """Lay out the corpus.
 
     Args:
@@ -90,7 +90,7 @@ def lay_out(settings: PretrainSettings, offsets: Integers, *, seed: int) -> Corp
     )
 
 
-def first_tokens(offsets: Integers, count: int) -> Integers:
+def first_tokens(offsets: Int64, count: int) -> Int64:
     """Return the offsets of the first `count` tokens, the last document cut; 0 means all tokens.
 
     The corpus is ordered by a hash of each page's address, so its beginning is a random sample,

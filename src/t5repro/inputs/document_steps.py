@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int64, Mask
 from t5repro.errors import ArtifactError
 from t5repro.inputs.corpus_layout import CorpusLayout
-from t5repro.inputs.packing import Integers, Stream
+from t5repro.inputs.packing import Stream
 from t5repro.inputs.row_order import phases, shuffled_rows
 
 ROWS_PER_DRAW = 1 << 20
@@ -37,7 +37,7 @@ def steps_of_documents(
     check_documents(inputs.offsets, documents)
     batch_size = inputs.settings.batch_size
     positions = {document: _position(inputs, document) for document in documents}
-    steps_of_document: dict[int, list[Integers]] = {document: [] for document in documents}
+    steps_of_document: dict[int, list[Int64]] = {document: [] for document in documents}
     for numbers, row, epoch in _all_rows(inputs, steps * batch_size):
         phase = _phase(inputs, epoch)
         for document, position in positions.items():
@@ -50,7 +50,7 @@ def steps_of_documents(
     }
 
 
-def check_documents(offsets: Integers, documents: Sequence[int]) -> None:
+def check_documents(offsets: Int64, documents: Sequence[int]) -> None:
     """Raise `ArtifactError` if a document is not among those with these offsets."""
     count = len(offsets) - 1
     for document in documents:
@@ -58,7 +58,7 @@ def check_documents(offsets: Integers, documents: Sequence[int]) -> None:
             raise ArtifactError(f"there is no document {document}; they go from 0 to {count - 1}")
 
 
-def _all_rows(inputs: CorpusLayout, count: int) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _all_rows(inputs: CorpusLayout, count: int) -> Iterator[tuple[Int64, Int64, Int64]]:
     """Yield the rows of the run, numbered from its start: number, row of the layout, epoch."""
     for first in range(0, count, ROWS_PER_DRAW):
         numbers = np.arange(first, min(first + ROWS_PER_DRAW, count), dtype=np.int64)
@@ -66,7 +66,7 @@ def _all_rows(inputs: CorpusLayout, count: int) -> Iterator[tuple[Integers, Inte
         yield numbers, row, epoch
 
 
-def _phase(inputs: CorpusLayout, epoch: Integers) -> Integers:
+def _phase(inputs: CorpusLayout, epoch: Int64) -> Int64:
     """Return the token of the stream at which each epoch begins; 0 for packed rows."""
     if not isinstance(inputs.layout, Stream):
         return np.zeros_like(epoch)
@@ -83,7 +83,7 @@ class _StreamPosition:
     high: int
     segment_tokens: int
 
-    def overlaps(self, row: Integers, phase: Integers) -> npt.NDArray[np.bool_]:
+    def overlaps(self, row: Int64, phase: Int64) -> Mask:
         """Tell for each row of the layout whether it contains a token of the document."""
         first = row * self.segment_tokens + phase
         return (first < self.high) & (first + self.segment_tokens > self.low)
@@ -93,9 +93,9 @@ class _StreamPosition:
 class _PackedPosition:
     """A document in packed rows: the rows with one of its segments."""
 
-    rows: Integers
+    rows: Int64
 
-    def overlaps(self, row: Integers, phase: Integers) -> npt.NDArray[np.bool_]:
+    def overlaps(self, row: Int64, phase: Int64) -> Mask:
         """Tell for each row of the layout whether it contains a token of the document."""
         return np.isin(row, self.rows)
 

@@ -5,17 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from t5repro.inputs.batches import (
-    Array,
-    Features,
-    FlatSegments,
-    Int32,
-    gather_pieces,
-    inside,
-    pad_segments,
-)
-from t5repro.inputs.packing import Integers
+from t5repro.array_types import Array, Int32, Int64
+from t5repro.inputs.batches import Features, FlatSegments, gather_pieces, pad_segments
 from t5repro.model.segment_rows import SegmentRow
+from t5repro.objectives.masks import first_positions
 
 
 class EncodedTexts(NamedTuple):
@@ -28,7 +21,7 @@ class EncodedTexts(NamedTuple):
     """
 
     ids: Int32
-    starts: Integers
+    starts: Int64
     lengths: Int32
 
     @classmethod
@@ -76,7 +69,7 @@ def row_features(flat: FlatSegments, first_lengths: Int32, *, width: int) -> Fea
         first_lengths: ids of each row before its second segment, int32.
         width: ids of a row.
     """
-    second = inside(flat.lengths, width) & ~inside(first_lengths, width)
+    second = first_positions(flat.lengths, width) & ~first_positions(first_lengths, width)
     return {**text_features("encoder", flat, width=width), "encoder_types": second.astype(np.int32)}
 
 
@@ -90,5 +83,5 @@ def text_features(name: str, flat: FlatSegments, *, width: int) -> Features:
     """
     return {
         f"{name}_ids": pad_segments(flat, width),
-        f"{name}_segments": inside(flat.lengths, width).astype(np.int32),
+        f"{name}_segments": first_positions(flat.lengths, width).astype(np.int32),
     }

@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32, Int64, Mask
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json_lines
 from t5repro.inputs.batches import (
-    Array,
     Batch,
     Batches,
     FlatSegments,
@@ -28,7 +27,6 @@ from t5repro.inputs.batches import (
     gather_pieces,
     joined_batch,
 )
-from t5repro.inputs.packing import Integers
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
 from t5repro.progress import Progress, announce
 from t5repro.task_table import RELEASED_GROUPS
@@ -50,10 +48,10 @@ class Tokenised(NamedTuple):
         cut: True where tokens were cut off.
     """
 
-    ids: npt.NDArray[np.int32]
-    starts: Integers
-    lengths: npt.NDArray[np.int32]
-    cut: npt.NDArray[np.bool_]
+    ids: Int32
+    starts: Int64
+    lengths: Int32
+    cut: Mask
 
     def segments(self, examples: Array) -> FlatSegments:
         """Return the ids of some texts."""
@@ -84,7 +82,7 @@ def tokenise(
     max_tokens = max_length - len(suffix)
     # Label words and questions with several answers repeat: each text is tokenised and kept once.
     index_of_text = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-    ids: list[npt.NDArray[np.int32]] = []
+    ids: list[Int32] = []
     lengths: list[int] = []
     uncut_lengths: list[int] = []
     with Progress(label, total=len(index_of_text), unit="different texts") as progress:
@@ -175,7 +173,7 @@ class TaskInputs:
         size = steps * settings.batch_size * (settings.inputs_length + settings.targets_length)
         filled = int(self.mixture.lengths[examples].sum())
 
-        def name_tasks(values: npt.NDArray[Any]) -> dict[str, Any]:
+        def name_tasks(values: Array) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
 
         def cut(side: Tokenised) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
-from t5repro.inputs.batches import Array, Batch, Batches, Features
+from t5repro.inputs.batches import Batch, Batches, Features
 from t5repro.inputs.encoded_rows import EncodedOption, row_features, text_features
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
 from t5repro.inputs.task_mixture import Mixture, draw_rows
@@ -50,7 +51,7 @@ class LabelledInputs:
     options: Sequence[EncodedOption]
     is_decoder: bool
     targets: npt.NDArray[np.float32]
-    spans: npt.NDArray[np.int32]
+    spans: Int32
     tasks: Sequence["EncodedTask"]
 
     @property
@@ -63,7 +64,7 @@ class LabelledInputs:
         """Texts that the network reads of a row: each option, in one order or in both."""
         return len(self.options) * (1 if self.options[0].swapped is None else 2)
 
-    def examples(self, *, first_step: int, steps: int) -> npt.NDArray[np.int32]:
+    def examples(self, *, first_step: int, steps: int) -> Int32:
         """Return the rows of some steps, `batch_size` of each."""
         batch_size = self.settings.batch_size
         return draw_rows(
@@ -129,7 +130,7 @@ class LabelledInputs:
         size = len(indices) * self.settings.inputs_length * len(self.options)
         filled = sum(int(option.texts.lengths[indices].sum()) for option in self.options)
 
-        def name_tasks(values: npt.NDArray[Any]) -> dict[str, Any]:
+        def name_tasks(values: Array) -> dict[str, Any]:
             return dict(zip(self.mixture.tasks, values.tolist(), strict=True))
 
         rows = name_tasks(self.mixture.counts)

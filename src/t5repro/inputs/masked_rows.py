@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32, Int64, Mask
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
-from t5repro.inputs.batches import Batches, Features, Int32, inside
+from t5repro.inputs.batches import Batches, Features
 from t5repro.inputs.masked_steps import steps_of_masked_documents
-from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
 from t5repro.inputs.sentence_layout import (
     PairRows,
@@ -38,6 +37,7 @@ from t5repro.inputs.sentence_rows import (
 from t5repro.objectives.boundaries import boundaries
 from t5repro.objectives.masked_pieces import replace_masked
 from t5repro.objectives.masked_positions import UNITS, budgets, row_tokens
+from t5repro.objectives.masks import first_positions
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
@@ -71,11 +71,11 @@ class MaskedInputs:
 
     settings: PretrainSettings
     seed: int
-    offsets: Integers
+    offsets: Int64
     layout: PairRows | RunRows
     vocab: VocabSettings
     corpus: SentenceIds
-    is_word_start: npt.NDArray[np.bool_]
+    is_word_start: Mask
     token_types: int
 
     @property
@@ -173,7 +173,7 @@ class MaskedInputs:
             width = settings.inputs_length
             features = {
                 "encoder_ids": masked.ids,
-                "encoder_segments": inside(rows.lengths, width).astype(np.int32),
+                "encoder_segments": first_positions(rows.lengths, width).astype(np.int32),
                 # With one token type every token has type 0.
                 "encoder_types": rows.types if self.token_types > 1 else np.zeros_like(rows.types),
                 "target_positions": masked.positions,
@@ -189,9 +189,7 @@ class MaskedInputs:
 
         return make
 
-    def _statistics(
-        self, rows: TokenRows, mask: npt.NDArray[np.bool_], masked_ids: Int32
-    ) -> dict[str, int]:
+    def _statistics(self, rows: TokenRows, mask: Mask, masked_ids: Int32) -> dict[str, int]:
         is_mask_piece = mask & (masked_ids == self.corpus.special("[MASK]"))
         values = (
             rows.lengths,

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from t5repro.array_types import Int64
 from t5repro.inputs.document_steps import check_documents
-from t5repro.inputs.packing import Integers
 from t5repro.inputs.sentence_rows import SentenceReader
 
 
 def steps_of_masked_documents(
-    read: SentenceReader, offsets: Integers, documents: Sequence[int], *, steps: int
+    read: SentenceReader, offsets: Int64, documents: Sequence[int], *, steps: int
 ) -> dict[int, list[int]]:
     """Return the steps below `steps` that read tokens of each document.
 

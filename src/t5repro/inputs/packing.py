@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32, Int64
 from t5repro.errors import CorpusError
 from t5repro.randomness import stream
 
 OPEN_ROWS = 10  # rows that still accept segments; more of them fill hardly better
 BLOCK_ITEMS = 16_384  # items that are packed independently of all others
 SHORTEST_SEGMENT = 4  # tokens; a shorter segment has nothing to predict from
-
-Integers = npt.NDArray[np.int64]
 
 
 class Documents(NamedTuple):
@@ -36,11 +34,11 @@ class Documents(NamedTuple):
         lengths: its tokens, ``(documents,)``.
     """
 
-    starts: Integers
-    lengths: Integers
+    starts: Int64
+    lengths: Int64
 
 
-def chunk_documents(offsets: Integers, *, chunk_tokens: int, seed: int) -> Documents:
+def chunk_documents(offsets: Int64, *, chunk_tokens: int, seed: int) -> Documents:
     """Select one chunk of each document that is longer than `chunk_tokens`.
 
     A document of n chunks, the last one shorter, uses each with probability 1 / n.
@@ -75,8 +73,8 @@ class Stream:
         phase_range: largest offset in the stream at which an epoch can begin; tokens.
     """
 
-    starts: Integers
-    end_offsets: Integers
+    starts: Int64
+    end_offsets: Int64
     segment_tokens: int
     segments: int
     phase_range: int
@@ -120,10 +118,10 @@ class PackedRows:
         dropped: segments that were too short to use.
     """
 
-    starts: Integers
-    lengths: npt.NDArray[np.int32]
-    limits: npt.NDArray[np.int32]
-    splits: Integers
+    starts: Int64
+    lengths: Int32
+    limits: Int32
+    splits: Int64
     dropped: int
 
     @property
@@ -132,9 +130,7 @@ class PackedRows:
         return len(self.splits) - 1
 
 
-def cut_documents(
-    documents: Documents, *, segment_tokens: int
-) -> tuple[Integers, npt.NDArray[np.int32]]:
+def cut_documents(documents: Documents, *, segment_tokens: int) -> tuple[Int64, Int32]:
     """Cut each document into segments of `segment_tokens`, the last one shorter.
 
     Returns:
@@ -156,7 +152,7 @@ def pack_documents(
     documents: Documents,
     *,
     segment_tokens: int,
-    limits_by_tokens: npt.NDArray[np.int32],
+    limits_by_tokens: Int32,
     inputs_length: int,
     targets_length: int,
     seed: int,
@@ -195,14 +191,14 @@ def pack_documents(
     )
 
 
-def row_splits(rows: Integers) -> Integers:
+def row_splits(rows: Int64) -> Int64:
     """Return the start of each row among the items sorted by row, and the end of the last."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
 
 
 def pack_rows(
-    lengths: npt.NDArray[np.int32], *, max_lengths: tuple[int, int], block_items: int = BLOCK_ITEMS
-) -> Integers:
+    lengths: Int32, *, max_lengths: tuple[int, int], block_items: int = BLOCK_ITEMS
+) -> Int64:
     """Assign items to rows in their order: the first open row with enough space takes an item.
 
     Ten rows are open; if none has space, the fullest is closed and a new one opened. Blocks of
@@ -227,9 +223,7 @@ def pack_rows(
     return rows
 
 
-def _pack_block(
-    lengths: npt.NDArray[np.int32], max_lengths: tuple[int, int], opened: int
-) -> tuple[list[int], int]:
+def _pack_block(lengths: Int32, max_lengths: tuple[int, int], opened: int) -> tuple[list[int], int]:
     """Return the row of each item, and the number of rows after `opened` earlier ones."""
     # A loop over Python's integers packs three million items a second. The same steps in NumPy are
     # slower, even over hundreds of blocks at once, because each item depends on the one before.

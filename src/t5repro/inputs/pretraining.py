@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from t5repro.array_types import Array, Int32, Int64
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
 from t5repro.inputs.batches import (
-    Array,
     Batch,
     Batches,
     FlatSegments,
@@ -28,10 +28,9 @@ from t5repro.inputs.batches import (
 )
 from t5repro.inputs.corpus_layout import CorpusLayout, lay_out
 from t5repro.inputs.document_steps import steps_of_documents
-from t5repro.inputs.packing import Integers, Stream
+from t5repro.inputs.packing import Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten
-from t5repro.objectives.masks import Int32
 from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
 from t5repro.objectives.philox import fold_in
 from t5repro.randomness import seed_pair
@@ -51,10 +50,10 @@ class Pieces(NamedTuple):
         segments: its segment in the batch, ``(pieces,)``.
     """
 
-    starts: Integers
-    lengths: Integers
-    rows: Integers
-    segments: Integers
+    starts: Int64
+    lengths: Int64
+    rows: Int64
+    segments: Int64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +119,7 @@ class CorpusInputs(CorpusLayout):
         """Return the steps below `steps` that read tokens of each document."""
         return steps_of_documents(self, documents, steps=steps)
 
-    def denoisers(self, step: int) -> Integers | None:
+    def denoisers(self, step: int) -> Int64 | None:
         """Return the index of the denoiser of each segment of a step; None without denoisers."""
         if not self.settings.denoisers:
             return None

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from t5repro.inputs.batches import Array, Int32, counted
-from t5repro.inputs.packing import Integers, PackedRows, Stream
+from t5repro.array_types import Array, Int32, Int64
+from t5repro.inputs.batches import counted
+from t5repro.inputs.packing import PackedRows, Stream
 from t5repro.inputs.row_order import phases, shuffled_rows
 
 
@@ -25,7 +26,7 @@ class StepPieces(NamedTuple):
         segments_per_row: int32 ``(rows,)``.
     """
 
-    starts: Integers
+    starts: Int64
     lengths: Array
     segment_lengths: Int32
     limits: Int32
@@ -35,7 +36,7 @@ class StepPieces(NamedTuple):
 Reader = Callable[[int], StepPieces]
 
 
-def row_numbers(step: int, batch_size: int) -> Integers:
+def row_numbers(step: int, batch_size: int) -> Int64:
     """Return the rows of a step, counted from the start of the run."""
     return np.arange(step * batch_size, (step + 1) * batch_size, dtype=np.int64)
 
@@ -49,13 +50,13 @@ class DocumentParts(NamedTuple):
         ranges: number of its range, int64 ``(parts,)``.
     """
 
-    starts: Integers
-    lengths: Integers
-    ranges: Integers
+    starts: Int64
+    lengths: Int64
+    ranges: Int64
 
 
 def document_parts(
-    first: Integers, stop: Integers, *, starts: Integers, end_offsets: Integers
+    first: Int64, stop: Int64, *, starts: Int64, end_offsets: Int64
 ) -> DocumentParts:
     """Return the parts of documents in the ranges ``first`` to ``stop - 1`` of a stream.
 

@@ -1,4 +1,6 @@
-"""The order of rows in an epoch: a permutation that never has to be in memory.
+"""The order of rows in an epoch of pre-training, a permutation that is never in memory.
+
+Fine-tuning draws its examples in `task_mixture`.
 
 It is the permutation of ``tf.raw_ops.RandomIndexShuffle``, computed with NumPy.
 
@@ -11,9 +13,9 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
+from t5repro.array_types import Int64
 from t5repro.randomness import seed_pair
 
-Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 SHUFFLE_ROUNDS = 8  # TensorFlow's own wrapper takes 4
@@ -23,7 +25,7 @@ KEY_CONSTANT = 0xFFFFFFFC
 KEY_MASK = 0xFFFFFFFF  # of each of the three numbers of a seed
 
 
-def shuffled_rows(number: Integers, rows: int, seed: int) -> tuple[Integers, Integers]:
+def shuffled_rows(number: Int64, rows: int, seed: int) -> tuple[Int64, Int64]:
     """Return the row of the layout for each row of the run, and its epoch.
 
     Args:
@@ -35,14 +37,14 @@ def shuffled_rows(number: Integers, rows: int, seed: int) -> tuple[Integers, Int
     return _permuted(number % rows, epoch, rows, seed_pair(seed, "pretrain", "rows")), epoch
 
 
-def phases(epoch: Integers, phase_range: int, seed: int) -> Integers:
+def phases(epoch: Int64, phase_range: int, seed: int) -> Int64:
     """Return the token of the stream at which each epoch begins, 0 to `phase_range`."""
     count = phase_range + 1
     seeds = seed_pair(seed, "pretrain", "phase")
     return _permuted(epoch % count, epoch // count, count, seeds)
 
 
-def _permuted(index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]) -> Integers:
+def _permuted(index: Int64, epoch: Int64, count: int, seeds: tuple[int, int]) -> Int64:
     """Return the position of each index in the permutation of ``0 .. count - 1`` of its epoch."""
     if count == 1:
         return np.zeros_like(index)  # the cipher would walk through its 2^16 numbers to find it
@@ -62,9 +64,7 @@ def _permuted(index: Integers, epoch: Integers, count: int, seeds: tuple[int, in
     return values.astype(np.int64)
 
 
-def _small_permuted(
-    index: Integers, epoch: Integers, count: int, seeds: tuple[int, int]
-) -> Integers:
+def _small_permuted(index: Int64, epoch: Int64, count: int, seeds: tuple[int, int]) -> Int64:
     """Return the result of `_permuted` where few of the numbers of the cipher are in range."""
     permuted = np.empty_like(index)
     for number in np.unique(epoch).tolist():
@@ -76,7 +76,7 @@ def _small_permuted(
 
 
 @functools.lru_cache(maxsize=4)
-def _small_permutation(epoch: int, count: int, seeds: tuple[int, int]) -> Integers:
+def _small_permutation(epoch: int, count: int, seeds: tuple[int, int]) -> Int64:
     """Return the whole permutation of an epoch, from one encryption of all numbers."""
     width = MIN_BLOCK_BITS // 2
     numbers = np.arange(1 << MIN_BLOCK_BITS)
@@ -89,7 +89,7 @@ def _small_permutation(epoch: int, count: int, seeds: tuple[int, int]) -> Intege
     return following[encrypted[:count]]
 
 
-def _round_keys(seeds: tuple[int, int], epoch: Integers, width: int) -> Words:
+def _round_keys(seeds: tuple[int, int], epoch: Int64, width: int) -> Words:
     """Return the keys of each epoch, (rounds, epochs)."""
     # Simon's key schedule for three words of key; its constant sequence is read bit by bit.
     mask = (1 << width) - 1

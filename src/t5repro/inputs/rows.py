@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from t5repro.array_types import Int64
 from t5repro.inputs.batches import Batches
-from t5repro.inputs.packing import Integers
 from t5repro.inputs.pretraining import Pieces
 
 
@@ -12,7 +12,7 @@ class CorpusRows(Protocol):
     """The rows of a split of the corpus."""
 
     @property
-    def offsets(self) -> Integers:
+    def offsets(self) -> Int64:
         """Start of each document in the ids, and end of the last one."""
 
     @property
@@ -28,7 +28,7 @@ class CorpusRows(Protocol):
     def pieces(self, step: int) -> Pieces:
         """Return the pieces of the file of ids in the batch of a step."""
 
-    def denoisers(self, step: int) -> Integers | None:
+    def denoisers(self, step: int) -> Int64 | None:
         """Return the index of the denoiser of each segment of a step; None without denoisers."""
 
     def steps_of(self, documents: Sequence[int], *, steps: int) -> dict[int, list[int]]:

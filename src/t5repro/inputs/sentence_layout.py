@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32, Int64, Mask
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import CorpusError
 from t5repro.inputs.corpus_layout import first_tokens
-from t5repro.inputs.packing import Integers, chunk_documents
+from t5repro.inputs.packing import chunk_documents
 from t5repro.randomness import stream
 
 SLAB_DOCUMENTS = 65_536  # laid out at a time; a row of `full_sentences` does not cross them
@@ -35,8 +35,8 @@ class SentenceDocuments(NamedTuple):
         lasts: index after its last one, int64 ``(documents,)``.
     """
 
-    firsts: Integers
-    lasts: Integers
+    firsts: Int64
+    lasts: Int64
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class PairRows:
     """
 
     documents: SentenceDocuments
-    firsts: Integers
-    counts: npt.NDArray[np.int32]
-    targets: npt.NDArray[np.int32]
+    firsts: Int64
+    counts: Int32
+    targets: Int32
 
     @property
     def rows(self) -> int:
@@ -72,10 +72,10 @@ class RunRows:
         lengths: its ids without the special ones, int32 ``(rows,)``.
     """
 
-    starts: Integers
-    end_offsets: Integers
-    begins: Integers
-    lengths: npt.NDArray[np.int32]
+    starts: Int64
+    end_offsets: Int64
+    begins: Int64
+    lengths: Int32
 
     @property
     def rows(self) -> int:
@@ -91,18 +91,18 @@ class SentenceTable:
         total: number of ids.
     """
 
-    def __init__(self, starts: Integers, total: int) -> None:
+    def __init__(self, starts: Int64, total: int) -> None:
         self.starts = starts
         self.total = total
 
-    def start_of(self, sentences: Integers) -> Integers:
+    def start_of(self, sentences: Int64) -> Int64:
         """Return the first id of each sentence; of the index after the last one, the end."""
         if not len(self.starts):
             return np.full(len(sentences), self.total)
         inside = np.asarray(self.starts[np.minimum(sentences, len(self.starts) - 1)])
         return np.where(sentences == len(self.starts), self.total, inside)
 
-    def inside(self, low: Integers, high: Integers) -> SentenceDocuments:
+    def inside(self, low: Int64, high: Int64) -> SentenceDocuments:
         """Return the sentences between `low` and `high`, without those that cross them."""
         firsts = np.searchsorted(self.starts, low)
         # The last sentence ends at the end of the ids, where no other one begins.
@@ -111,7 +111,7 @@ class SentenceTable:
 
 
 def used_documents(
-    settings: PretrainSettings, table: SentenceTable, offsets: Integers, *, seed: int
+    settings: PretrainSettings, table: SentenceTable, offsets: Int64, *, seed: int
 ) -> SentenceDocuments:
     """Return the sentences of each document that pre-training uses; no document is empty.
 
@@ -224,15 +224,15 @@ class _Slab(NamedTuple):
         document_ends: index in the slab after the last sentence of its document.
     """
 
-    sentences: Integers
-    begins: Integers
-    end_offsets: Integers
-    is_first: npt.NDArray[np.bool_]
-    document_ends: Integers
+    sentences: Int64
+    begins: Int64
+    end_offsets: Int64
+    is_first: Mask
+    document_ends: Int64
 
 
 def _slabs(
-    table: SentenceTable, documents: SentenceDocuments, order: Integers, *, longest: int = 0
+    table: SentenceTable, documents: SentenceDocuments, order: Int64, *, longest: int = 0
 ) -> Iterator[_Slab]:
     """Yield the documents in an order; sentences longer than `longest` are cut, if it is given."""
     for first in range(0, len(order), SLAB_DOCUMENTS):
@@ -252,13 +252,13 @@ def _slabs(
         yield _Slab(index, end_offsets - lengths, end_offsets, is_first, document_ends)
 
 
-def _ragged(counts: Integers) -> tuple[Integers, Integers]:
+def _ragged(counts: Int64) -> tuple[Int64, Int64]:
     """Return group and position within it, for groups with these counts."""
     group = np.repeat(np.arange(len(counts)), counts)
     return group, np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _follow(following: Integers) -> Integers:
+def _follow(following: Int64) -> Int64:
     """Return the starts of the rows, from row to row, and the end of the last one.
 
     Args:

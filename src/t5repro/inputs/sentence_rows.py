@@ -12,19 +12,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32, Int64, Mask
 from t5repro.config.sections.pretrain import PretrainSettings
-from t5repro.inputs.batches import Array, Int32, counted, gather_pieces, inside
-from t5repro.inputs.packing import Integers
+from t5repro.inputs.batches import counted, gather_pieces
 from t5repro.inputs.row_index import DocumentParts, document_parts, row_numbers
 from t5repro.inputs.row_order import shuffled_rows
 from t5repro.inputs.sentence_layout import PAIR_SPECIALS, PairRows, RunRows, SentenceTable
+from t5repro.objectives.masks import first_positions
 from t5repro.objectives.row_draws import Draw, RowDraws
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.special_pieces import special_id
-
-Mask = npt.NDArray[np.bool_]
 
 
 class SentenceIds(NamedTuple):
@@ -66,9 +64,9 @@ class TokenRows(NamedTuple):
     pair_label: Int32
     is_random_next: Mask
     draws: RowDraws
-    starts: Integers
-    piece_lengths: Integers
-    piece_rows: Integers
+    starts: Int64
+    piece_lengths: Int64
+    piece_rows: Int64
 
 
 SentenceReader = Callable[[int], TokenRows]
@@ -76,7 +74,7 @@ SentenceReader = Callable[[int], TokenRows]
 
 def _numbered_rows(
     settings: PretrainSettings, rows: int, seed: int, step: int
-) -> tuple[Integers, RowDraws]:
+) -> tuple[Int64, RowDraws]:
     """Return the rows of the layout in a step, and their random numbers."""
     copies = settings.masked_lm.copies
     row, epoch = shuffled_rows(row_numbers(step, settings.batch_size), rows, seed)
@@ -91,11 +89,11 @@ class Segments(NamedTuple):
         stop: its end.
     """
 
-    begin: Integers
-    stop: Integers
+    begin: Int64
+    stop: Int64
 
     @property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Int64:
         """Ids of each segment."""
         return self.stop - self.begin
 
@@ -172,12 +170,12 @@ def pair_reader(
 
 def _other_document_reader(
     layout: PairRows, corpus: SentenceIds
-) -> Callable[[Integers, Integers, RowDraws], Segments]:
+) -> Callable[[Int64, Int64, RowDraws], Segments]:
     """Return the function that draws text of another document from a random sentence on."""
     firsts, lasts = layout.documents
     sentences = corpus.sentences
 
-    def read(first: Integers, length: Integers, draws: RowDraws) -> Segments:
+    def read(first: Int64, length: Int64, draws: RowDraws) -> Segments:
         own_document = np.searchsorted(firsts, first, side="right") - 1
         document = draws.below(Draw.OTHER_DOCUMENT, np.full(len(first), len(firsts) - 1))
         document += document >= own_document  # skip the row's own document
@@ -212,7 +210,7 @@ def truncate_pair(
     )
     second_length = np.minimum(second_segment.lengths, max_ids - first_length)
 
-    def shorten(segments: Segments, length: Integers, use: Draw) -> Segments:
+    def shorten(segments: Segments, length: Int64, use: Draw) -> Segments:
         begin = segments.begin + draws.heads(use, segments.lengths - length)
         return Segments(begin, begin + length)
 
@@ -265,7 +263,7 @@ def run_reader(
         parts = document_parts(first, stop, starts=layout.starts, end_offsets=layout.end_offsets)
         ids = np.full((batch_size, width), PAD_ID, np.int32)
         lengths = 1 + stop - first + np.bincount(parts.ranges, minlength=batch_size)
-        filled = inside(lengths, width)
+        filled = first_positions(lengths, width)
         filled[:, 0] = False
         ids[filled] = _closed_parts(parts, corpus)
         ids[:, 0] = corpus.special("[CLS]")

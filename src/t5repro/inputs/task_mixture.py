@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from t5repro.inputs.packing import BLOCK_ITEMS, Integers, pack_rows, row_splits
+from t5repro.array_types import Float64, Int32, Int64
+from t5repro.inputs.packing import BLOCK_ITEMS, pack_rows, row_splits
 from t5repro.randomness import stream
 
 BLOCKS_PER_DRAW = 256
@@ -29,17 +30,17 @@ class Mixture:
     """
 
     tasks: tuple[str, ...]
-    rates: npt.NDArray[np.float64]
-    counts: Integers
-    lengths: npt.NDArray[np.int32]
+    rates: Float64
+    counts: Int64
+    lengths: Int32
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
+    def shares(self) -> Float64:
         """Rates of sum 1, ``(tasks,)``."""
         return self.rates / self.rates.sum()
 
     @property
-    def task_indices(self) -> Integers:
+    def task_indices(self) -> Int64:
         """Index of the task of every example, ``(examples,)``."""
         return np.repeat(np.arange(len(self.tasks)), self.counts)
 
@@ -59,8 +60,8 @@ class MixtureRows:
         splits: row r contains ``examples[splits[r]:splits[r + 1]]``.
     """
 
-    examples: npt.NDArray[np.int32]
-    splits: Integers
+    examples: Int32
+    splits: Int64
 
 
 def draw_rows(
@@ -75,8 +76,8 @@ def draw_rows(
         rows: rows to return.
         seed: the run's seed.
     """
-    examples: list[npt.NDArray[np.int32]] = []
-    sizes: list[Integers] = []
+    examples: list[Int32] = []
+    sizes: list[Int64] = []
     draw_counts = np.zeros(len(mixture.tasks), np.int64)
     # Rows are packed from whole blocks, from the start of the stream: the row with number n has the
     # same examples whichever row is the first.
@@ -109,8 +110,8 @@ def _estimated_blocks(rows: int, mixture: Mixture, max_lengths: tuple[int, int])
 
 
 def draw_examples(
-    mixture: Mixture, *, first_block: int, blocks: int, draw_counts: Integers, seed: int
-) -> tuple[Integers, Integers]:
+    mixture: Mixture, *, first_block: int, blocks: int, draw_counts: Int64, seed: int
+) -> tuple[Int64, Int64]:
     """Draw the examples of consecutive blocks.
 
     Args:
@@ -141,7 +142,7 @@ def draw_examples(
     return examples, counts_after
 
 
-def _draw_tasks(shares: npt.NDArray[np.float64], seed: int, block: int) -> npt.NDArray[np.int16]:
+def _draw_tasks(shares: Float64, seed: int, block: int) -> npt.NDArray[np.int16]:
     """Return the task of each example of a block, drawn independently."""
     draws = stream(seed, "finetune", "mixture", block).random(BLOCK_ITEMS)
     edges = np.cumsum(shares)
@@ -149,7 +150,7 @@ def _draw_tasks(shares: npt.NDArray[np.float64], seed: int, block: int) -> npt.N
     return np.searchsorted(edges, draws, side="right").astype(np.int16)
 
 
-def _epochs(task: str, count: int, low: int, high: int, seed: int) -> Integers:
+def _epochs(task: str, count: int, low: int, high: int, seed: int) -> Int64:
     """Return the examples `low` to `high - 1` of a task that is repeated without end."""
     if low == high:
         return np.zeros(0, np.int64)

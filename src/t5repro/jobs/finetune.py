@@ -8,6 +8,7 @@
 | `step-<n>/weights.safetensors` | kept weights, with `finetune.keep_checkpoints: all` |
 | `manifest.json` | received settings, inputs and outputs with hashes, counters |
 
+Its inputs are below, as files; `plan/inputs.py` says which files of which nodes they are.
 Speeds, samples and TensorBoard files are in ``logs/<run>/finetune/<node>/``; checkpoints of an
 unfinished training are in ``work/``.
 """

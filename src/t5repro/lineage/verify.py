@@ -1,8 +1,8 @@
 """Checks that every file of a working tree agrees with manifests, records and `dvc.lock`.
 
 Each file is checked against all that recorded its hash: the manifest and the record of the job that
-wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. The parts are in
-`verify_lock`, `verify_records` and `verify_code`; `suspects` decides who is blamed.
+wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. `CHECKS` lists
+the parts, which are in modules of their own; `suspects` decides who is blamed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from t5repro.engines.compiled import compiled_rows
+from t5repro.engines.engine import engine
 from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
@@ -87,9 +87,9 @@ def call_compiled(
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
     graphs = _COMPILED.setdefault(networks[0], {})
-    key = (key, *map(id, networks[1:]))
-    if key not in graphs:
-        graphs[key] = compiled_rows(networks, graph)
+    program = (key, *map(id, networks[1:]))
+    if program not in graphs:
+        graphs[program] = engine().compiled_rows(networks, graph)
     # oneDNN divides the sums of a product with one row among threads by the size of the L2 cache
     # (its gemv), so the bytes would depend on the machine: a single row is computed twice.
     rows = len(encoder_ids)
@@ -98,7 +98,7 @@ def call_compiled(
         ops.convert_to_tensor(np.repeat(array, copies, axis=0), dtype="int32")
         for array in (encoder_ids, encoder_segments, *further_arrays)
     )
-    return np.asarray(ops.convert_to_numpy(graphs[key](*tensors)))[:rows]
+    return np.asarray(ops.convert_to_numpy(graphs[program](*tensors)))[:rows]
 
 
 class _Member:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
-from t5repro.engines.replicas import shared_rows
+from t5repro.engines.engine import shared_rows
 from t5repro.model.decode import call_compiled
 from t5repro.model.decode_inputs import padded_length
 from t5repro.model.labels import LabelColumns

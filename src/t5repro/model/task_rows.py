@@ -1,7 +1,7 @@
 """The examples of a task as rows of ids, whatever the kind of its answer.
 
-An example with a label or a number is one row, an example with options has a row for each option,
-and an example with a span of its text as answer has a row for each window of the text.
+An example with a label or a number is one row, an example with options, as of COPA, has a row for
+each, and an example with a span of its text as answer has a row for each window of the text.
 """
 
 import functools

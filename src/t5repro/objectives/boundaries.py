@@ -7,13 +7,11 @@ edge of the row or of one of its segments.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from t5repro.array_types import Int32, Mask
 
 LONGEST = 15  # pieces of a span that are predicted from its borders
 NO_TARGET = -1
-
-Int32 = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 
 class Boundaries(NamedTuple):

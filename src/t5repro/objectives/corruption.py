@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from t5repro.objectives.masks import Int32, Mask, first_positions
+from t5repro.array_types import Int32, Mask
+from t5repro.objectives.masks import first_positions
 from t5repro.objectives.philox import Seed, integers, split, uniform
 from t5repro.vocab.special_ids import EOS_ID, FIRST_PIECE_ID
 

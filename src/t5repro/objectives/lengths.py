@@ -5,14 +5,13 @@ this module. All rounding is half to even.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32
 from t5repro.errors import SettingsError
 
-Counts = npt.NDArray[np.int32]
+Counts = Int32
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,7 @@ def span_counts(
     return noise, np.minimum(spans, np.minimum(noise, length - noise)).astype(np.int32)
 
 
-def corrupted_lengths(
-    tokens: npt.NDArray[Any], noise: npt.NDArray[Any], spans: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def corrupted_lengths(tokens: Array, noise: Array, spans: Array) -> tuple[Array, Array]:
     """Return the lengths of inputs and targets, EOS included, under unique sentinels.
 
     Valid for masks that start with a kept token and end in noise, as random spans do.

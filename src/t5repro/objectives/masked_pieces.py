@@ -7,16 +7,13 @@ a whole span.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32, Int64, Mask
 from t5repro.config.sections.pretrain import MaskedLM
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.row_draws import Draw, RowDraws
 from t5repro.vocab.special_ids import FIRST_PIECE_ID, PAD_ID
 from t5repro.vocab.special_pieces import special_id
-
-Int32 = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 
 class MaskedRows(NamedTuple):
@@ -79,7 +76,7 @@ def replace_masked(
     return MaskedRows(masked_ids, positions, targets)
 
 
-def run_numbers(mask: Mask) -> npt.NDArray[np.int64]:
+def run_numbers(mask: Mask) -> Int64:
     """Return the number of the run of each masked position, from 0, ``(rows, length)``."""
     starts = mask & np.diff(mask, axis=1, prepend=False)
     return np.maximum(np.cumsum(starts, axis=1) - 1, 0)

@@ -18,15 +18,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Float64, Int32, Int64, Mask
 from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.objectives.masks import first_positions
 from t5repro.objectives.row_draws import WORDS, Draw, RowDraws
-
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 LONGEST_NGRAM = 3  # words
 LONGEST_SPAN = 10  # words
@@ -67,7 +63,7 @@ def row_tokens(
     """
     # Special pieces have the ids after pieces and sentinels.
     is_special = ids >= len(word_starts)
-    maskable = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
+    maskable = first_positions(lengths, ids.shape[1])
     if not settings.masked_lm.mask_special_pieces:
         maskable &= ~is_special
     # A shortened segment may begin inside a word; its first piece then counts as a word.

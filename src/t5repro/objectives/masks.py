@@ -6,13 +6,10 @@ the same seed gives the same mask on every machine. To add a mask, write such a 
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32, Int64, Mask
 from t5repro.objectives.lengths import span_counts
 from t5repro.objectives.philox import MANTISSA, Seed, split, uniform, words
-
-Int32 = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
 
 
 def first_positions(lengths: Int32, width: int) -> Mask:
@@ -128,7 +125,7 @@ def _random_composition(
     return np.concatenate([np.sort(cuts, axis=1), total_column], axis=1)
 
 
-def _largest_positions(values: npt.NDArray[np.int64], count: int) -> Int32:
+def _largest_positions(values: Int64, count: int) -> Int32:
     """Return the positions of the `count` largest values of each row, the largest first.
 
     Of equal values the first is the larger: draws of 23 bits are equal now and then.

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from t5repro.array_types import Int32, Mask
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.objectives.corruption import Corrupted, sentinel_overflow
-from t5repro.objectives.masks import Int32, Mask, first_positions
+from t5repro.objectives.masks import first_positions
 from t5repro.objectives.mode_tokens import MODE_TOKENS, mode_token_id
 from t5repro.objectives.philox import Seed, uniform
 from t5repro.objectives.row_lengths import denoiser_settings

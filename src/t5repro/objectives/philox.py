@@ -8,13 +8,13 @@ Source: Salmon et al., 2011, section 4.3, and the constants of Random123; Tensor
 ``core/kernels/stateless_random_ops_v2.cc`` and ``core/lib/random/random_distributions.h``.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from t5repro.array_types import Array, Int32
+
 Words = npt.NDArray[np.uint32]
-Seed = npt.NDArray[Any]  # two integers
+Seed = Array  # two integers
 
 ROUNDS = 10
 MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
@@ -75,13 +75,13 @@ def uniform(seed: Seed, *shape: int) -> npt.NDArray[np.float32]:
     return (drawn.astype(np.float32) * FLOAT_STEP).reshape(shape)
 
 
-def integers(seed: Seed, low: int, high: int, *shape: int) -> npt.NDArray[np.int32]:
+def integers(seed: Seed, low: int, high: int, *shape: int) -> Int32:
     """Return int32 from `low` to ``high - 1``, as ``tf.random.stateless_uniform`` does."""
     drawn = words(seed, int(np.prod(shape))) % np.uint32(high - low)
     return (drawn.astype(np.int64) + low).astype(np.int32).reshape(shape)
 
 
-def split(seed: Seed, count: int = 2) -> npt.NDArray[Any]:
+def split(seed: Seed, count: int = 2) -> Array:
     """Return `count` new seeds of the type of a seed, as ``tf.random.split`` does."""
     return _full_integers(seed, 2 * count).reshape(count, 2)
 
@@ -92,7 +92,7 @@ def fold_in(seed: Seed, number: int) -> Seed:
     return np.array([first, number], np.int64)
 
 
-def _full_integers(seed: Seed, count: int) -> npt.NDArray[Any]:
+def _full_integers(seed: Seed, count: int) -> Array:
     """Return integers of the type of the seed with all their bits random."""
     if seed.dtype == np.int32:
         return words(seed, count).view(np.int32)

@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from t5repro.array_types import Float64, Int64
 from t5repro.objectives.philox import philox
 from t5repro.randomness import seed_pair
 
-Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 WORD_BITS = 32
@@ -51,8 +51,8 @@ class RowDraws:
     """
 
     seed: int
-    row: Integers
-    epoch: Integers
+    row: Int64
+    epoch: Int64
 
     def words(self, use: Draw, count: int) -> Words:
         """Return words of 32 random bits as uint64 ``(rows, count)``."""
@@ -76,11 +76,11 @@ class RowDraws:
         words = philox(counter, seed_pair(self.seed, "pretrain", "masked_rows"))
         return np.moveaxis(words, 0, -1).reshape(len(uses), len(self.row), -1)
 
-    def uniform(self, use: Draw, count: int) -> npt.NDArray[np.float64]:
+    def uniform(self, use: Draw, count: int) -> Float64:
         """Return numbers in [0, 1) with 32 bits, float64 ``(rows, count)``."""
         return self.words(use, count).astype(np.float64) * 2.0**-WORD_BITS
 
-    def below(self, use: Draw, bounds: Integers) -> Integers:
+    def below(self, use: Draw, bounds: Int64) -> Int64:
         """Return an integer from 0 to ``bound - 1`` for each row, int64 ``(rows,)``.
 
         Args:
@@ -92,7 +92,7 @@ class RowDraws:
         index = ((high + low * 2.0**-WORD_BITS) * bounds).astype(np.int64)
         return np.maximum(np.minimum(index, bounds - 1), 0)  # rounding can reach the bound
 
-    def heads(self, use: Draw, tosses: Integers) -> Integers:
+    def heads(self, use: Draw, tosses: Int64) -> Int64:
         """Return how many of `tosses` fair coins show heads, int64 ``(rows,)``.
 
         Args:

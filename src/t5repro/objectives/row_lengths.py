@@ -4,8 +4,8 @@ Without TensorFlow, as packing and audits need them before anything is computed.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int32
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import SettingsError
 from t5repro.objectives.lengths import (
@@ -92,7 +92,7 @@ def _random_spans(settings: PretrainSettings) -> SpanLengths:
     )
 
 
-def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
+def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> Int32:
     """Return the tokens of inputs and targets reserved for a segment of 0, 1, ... tokens.
 
     Exact for random spans and for objectives with the whole text as targets. A random prefix can
@@ -111,7 +111,7 @@ def corruption_limits(settings: PretrainSettings, segment_tokens: int) -> npt.ND
     return np.minimum(_reserved_lengths(settings, segment_tokens), row).astype(np.int32)
 
 
-def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> npt.NDArray[np.int32]:
+def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> Int32:
     """Return `corruption_limits` without the limit of a row."""
     if settings.objective == "mixture_of_denoisers":
         lengths = [
@@ -141,9 +141,7 @@ def _reserved_lengths(settings: PretrainSettings, segment_tokens: int) -> npt.ND
     return np.stack([inputs, targets], axis=1).astype(np.int32)
 
 
-def _noise_limits(
-    settings: PretrainSettings, segment_tokens: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _noise_limits(settings: PretrainSettings, segment_tokens: int) -> tuple[Int32, Int32]:
     """Return the reserved noise tokens and spans of a segment of 0, 1, ... tokens."""
     if settings.noise_mask == "random_spans":
         return span_counts(

@@ -8,6 +8,7 @@ span length are separate settings. To add an objective, add an entry and its nam
 from collections.abc import Callable
 from typing import NamedTuple
 
+from t5repro.array_types import Int32, Mask
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import (
     Corrupted,
@@ -19,8 +20,6 @@ from t5repro.objectives.corruption import (
     spans_to_unique_sentinels,
 )
 from t5repro.objectives.masks import (
-    Int32,
-    Mask,
     first_positions,
     iid_noise_mask,
     random_prefix_mask,

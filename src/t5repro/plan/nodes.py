@@ -1,4 +1,4 @@
-"""Which nodes a run has, and which nodes each of them reads."""
+"""Which nodes a run has, which experiments share one, and which nodes each of them reads."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

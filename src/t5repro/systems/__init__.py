@@ -15,5 +15,6 @@ All places of a system:
 | `report/system_tables.py` | only to compare it: its published scores |
 
 The three tables of stages are separate, so that the code of a stage does not contain another stage.
-To add a system, fill the first six places.
+To add a family, fill the first six places. A system of an existing family, as RoBERTa is an encoder
+like BERT, is a preset only.
 """

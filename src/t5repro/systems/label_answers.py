@@ -1,6 +1,7 @@
 """Predictions of a network of labels (BERT's kind): the likeliest label, option, number or span.
 
-A choice, as in COPA, has a row for each option; the option with the highest score is the answer.
+A choice, as in COPA, has a row for each option (`model/task_rows`); the option with the highest
+score is the answer (`model/task_answers`). Its loss is `label_losses.option_losses`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from t5repro.engines.replicas import over_replicas, replicas
+from t5repro.engines.engine import engine
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.systems.token_loss import PaddedMeanLoss, token_losses
@@ -60,9 +60,9 @@ class Loss(ABC):
             normaliser: all target positions, or those without padding, counted over all replicas.
         """
         if normaliser == "padded_size":
-            return ops.cast(ops.size(targets) * replicas(), "float32")
+            return ops.cast(ops.size(targets) * engine().replicas(), "float32")
         # A batch of only padding has a loss of 0.
-        return ops.maximum(over_replicas(self.count(targets)), 1.0)
+        return ops.maximum(engine().over_replicas(self.count(targets)), 1.0)
 
     def term_weights(
         self, network: Any, features: Features, targets: Tensor, divisor: Tensor

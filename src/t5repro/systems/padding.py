@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from t5repro.array_types import Array
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.inputs.batches import Array, Batch, Features
+from t5repro.inputs.batches import Batch, Features
 from t5repro.model.labels import LabelColumns
 
 

@@ -93,7 +93,7 @@ def decode(
         replicas: devices that share a batch.
         progress: advanced by the rows of each batch.
     """
-    from t5repro.engines.replicas import shared_rows
+    from t5repro.engines.engine import shared_rows
 
     ids: PredictedIds = {}
     batch_size = settings.evaluate.batch_size

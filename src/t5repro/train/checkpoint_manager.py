@@ -1,6 +1,7 @@
 """The checkpoints of an unfinished training, on this disk and optionally in Cloud Storage.
 
-A checkpoint is a safetensors file in the work folder. With `devices.cloud_folder` each one is
+A checkpoint is a safetensors file in the work folder, written under a temporary name and renamed
+(`files.atomic_path`). With `devices.cloud_folder` each one is
 copied there too, and a new machine starts by fetching the files its own disk lacks, because a
 preempted TPU VM loses its disk. Everything else is local: ids are memory-mapped, results are files
 of the graph (`docs/run_on_tpu.md`).

@@ -14,7 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from t5repro.engines.compiled import engine
+from t5repro.engines.engine import engine
 from t5repro.files import describe_file
 from t5repro.model.checkpoints import Arrays
 

@@ -19,8 +19,8 @@ from t5repro.artifacts import HISTORY, OPTIMIZER, WEIGHTS
 from t5repro.config.flops import step_flops
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.training import TrainingSettings
-from t5repro.engines.compiled import engine
 from t5repro.engines.devices import Devices
+from t5repro.engines.engine import engine
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import write_manifest, write_text
 from t5repro.inputs.batches import Batches

@@ -26,7 +26,7 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     prepare(settings.devices)
     import keras
 
-    from t5repro.engines.compiled import engine
+    from t5repro.engines.engine import engine
     from t5repro.train.fresh_model import fresh_model, padding_batch
 
     keras.backend.clear_session()

@@ -10,7 +10,7 @@ from typing import Any
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
-from t5repro.engines.replicas import replicas_of, scope_of, shared_rows
+from t5repro.engines.engine import engine, shared_rows
 from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
@@ -106,8 +106,8 @@ class Samples:
         def predict(model: Any) -> dict[tuple[str, int], str]:
             texts = {}
             for batch in batches(encoded, batch_size=len(encoded)):
-                rows = shared_rows(len(batch), replicas_of(model))
-                with scope_of(model):
+                rows = shared_rows(len(batch), engine().replicas_of(model))
+                with engine().scope_of(model):
                     ids = greedy(
                         model.network,
                         pad_batch(batch, batch_size=rows),
@@ -135,7 +135,7 @@ class Samples:
             if not encoded:
                 encoded.update(encode_rows(encoder, texts_by_task, model.objective.columns))
             for task, rows in encoded.items():
-                with scope_of(model):
+                with engine().scope_of(model):
                     answers = task_answers(
                         [model.network],
                         rows,
@@ -143,7 +143,7 @@ class Samples:
                         task=task,
                         inputs_length=settings.finetune.inputs_length,
                         batch_size=len(rows.rows),
-                        replicas=replicas_of(model),
+                        replicas=engine().replicas_of(model),
                         spans=LIMITS_OF_BERT,
                     )
                 texts |= {(task, number): text for number, text in enumerate(answers)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from t5repro.engines.replicas import replicas
+from t5repro.engines.tensorflow_engine import replicas
 from t5repro.systems.loss import Features
 from t5repro.train.step import TrainedModel
 

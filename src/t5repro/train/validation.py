@@ -5,7 +5,7 @@ from typing import Any
 
 from keras import ops
 
-from t5repro.engines.compiled import compiled_sums
+from t5repro.engines.engine import engine
 
 
 class Validation:
@@ -28,7 +28,7 @@ class Validation:
         other batches or `loss_normaliser` compare.
         """
         if self._sums is None:
-            self._sums = compiled_sums(model, sums)
+            self._sums = engine().compiled_sums(model, sums)
             self._batches = list(self._batches)
         summed, tokens = 0.0, 0
         for batch in self._batches:

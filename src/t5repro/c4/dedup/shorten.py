@@ -1,4 +1,4 @@
-"""Remove duplicate units from the text of a page, and count the sentences of the remaining text."""
+"""Remove duplicate lines or spans of three sentences from a page, and count what remains."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from keras import ops
 
-from t5repro.engines.replicas import over_replicas, replicas
+from t5repro.engines.engine import engine
 from t5repro.model.labels import SPAN
 from t5repro.model.layers import Tensor
 from t5repro.systems.answer_loss import AnswerLoss
@@ -44,11 +44,12 @@ class MaskedLoss(Loss):
         weights = {}
         if network.pair_classes:
             # A mean over rows inside a sum that the caller divides by `divisor`.
-            weights["pair"] = divisor / (targets.shape[0] * replicas())
+            weights["pair"] = divisor / (targets.shape[0] * engine().replicas())
         if self.boundary_weight:
             pieces = ops.sum(ops.cast(features["boundary_index"] >= 0, "int32"))
             # One more than the pieces, as in SpanBERT's code: a batch may have none.
-            weights["boundary"] = self.boundary_weight * divisor / (over_replicas(pieces) + 1.0)
+            pieces = engine().over_replicas(pieces) + 1.0
+            weights["boundary"] = self.boundary_weight * divisor / pieces
         return weights
 
     def summed(
