@@ -3,12 +3,14 @@
 import argparse
 import dataclasses
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from t5repro.cli.parsers import Commands, Handler, Writes, add_command, add_group
 from t5repro.config.project_files import require_project
+from t5repro.config.sections.devices import EngineName
 from t5repro.errors import ArtifactError, LineageError, SettingsError
 
 if TYPE_CHECKING:
@@ -59,6 +61,23 @@ def add_versions(commands: Commands) -> None:
     )
     certificate.add_argument(
         "--strict", action="store_true", help="require equal bytes of every stage"
+    )
+    certificate.add_argument(
+        "--engine",
+        choices=get_args(EngineName),
+        help="repeat trainings and predictions of this run on the other engine, and compare",
+    )
+    certificate.add_argument(
+        "--node",
+        nargs="+",
+        default=[],
+        help="with --engine: rules or RULE/NODE, such as pretrain/baseline; default: all",
+    )
+    certificate.add_argument(
+        "--steps", type=int, default=20, help="with --engine: repeated steps of a training"
+    )
+    certificate.add_argument(
+        "--python", default="", help="with --engine: interpreter that has the engine"
     )
     certificate.add_argument(
         "--machine",
@@ -213,6 +232,8 @@ def _rehydrate(arguments: argparse.Namespace) -> None:
 def _certificate(arguments: argparse.Namespace) -> int:
     if arguments.machine:
         return _machine()
+    if arguments.engine:
+        return _other_engine(arguments)
     from t5repro.versions.certificate import certify
 
     require_project()
@@ -225,6 +246,23 @@ def _certificate(arguments: argparse.Namespace) -> int:
     else:
         print(certificate.to_text())
     return OK if certificate.holds else FAULT
+
+
+def _other_engine(arguments: argparse.Namespace) -> int:
+    from t5repro.versions.other_engine import compare_engines
+
+    require_project()
+    with tempfile.TemporaryDirectory(prefix="t5repro-") as folder:
+        comparison = compare_engines(
+            _versioned(arguments).run_file,
+            arguments.engine,
+            folder=Path(folder),
+            steps=arguments.steps,
+            nodes=arguments.node,
+            python=arguments.python,
+        )
+    print(json.dumps(comparison.to_json(), indent=2) if arguments.json else comparison.to_text())
+    return OK if comparison.holds else FAULT
 
 
 def _write_lineage(page: Path, certificate: "Certificate", run_file: Path) -> None:

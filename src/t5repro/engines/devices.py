@@ -40,12 +40,15 @@ class Devices:
         return contextlib.nullcontext() if self.strategy is None else self.strategy.scope()
 
 
-def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
+def prepare(
+    settings: DevicesSettings, *, any_threads: bool = False, floatx: str = "float32"
+) -> Devices:
     """Set the engine up and return the devices.
 
     Args:
         settings: the devices.
         any_threads: warn instead if the engine already runs with other threads, as in a notebook.
+        floatx: precision of weights and statistics; ``float64`` to compare engines.
 
     Raises:
         DeviceError: the device is missing, the engine is not installed or already runs with other
@@ -61,7 +64,7 @@ def prepare(settings: DevicesSettings, *, any_threads: bool = False) -> Devices:
             f"devices.engine is {settings.engine!r}, and this process already runs Keras on "
             f"{keras.backend.backend()}; start another process, or another kernel of a notebook"
         )
-    _set_keras()
+    _set_keras(floatx)
     if settings.engine == "jax":
         from t5repro.engines import jax_engine
 
@@ -114,12 +117,12 @@ def _readable_keras_json() -> Iterator[None]:
         ) from error
 
 
-def _set_keras() -> None:
+def _set_keras(floatx: str) -> None:
     """Set what ``keras.json``, variables or a notebook may have set and would decide numbers."""
     import keras
 
-    keras.config.set_floatx("float32")
-    keras.config.set_dtype_policy("float32")
+    keras.config.set_floatx(floatx)
+    keras.config.set_dtype_policy(floatx)
     keras.config.set_epsilon(1e-7)
     keras.config.set_image_data_format("channels_last")
     keras.config.set_max_epochs(None)

@@ -23,8 +23,8 @@ class Engine(Protocol):
         """Return batches of NumPy for `fit`, the next ones made while the device computes."""
         ...
 
-    def repeated_step(self, model: Any, batch: Any) -> Callable[[], float]:
-        """Return a function that trains a model on the same batch and waits for the loss."""
+    def single_step(self, model: Any) -> Callable[[Any], float]:
+        """Return a function that trains a model on a batch and waits for its loss."""
         ...
 
     def compiled_rows(

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jaxlib
 import keras
+from keras.config import floatx
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import Devices
@@ -44,8 +45,19 @@ def devices(settings: DevicesSettings) -> Devices:
         distribution = None
         found = found[:1]
     keras.distribution.set_distribution(distribution)
+    if floatx() == "float64":
+        _allow_float64()
     names = (f"{device.platform.upper()}:{device.id}" for device in found)
     return Devices(settings.kind, tuple(names))
+
+
+def _allow_float64() -> None:
+    """Let JAX and Keras compute in float64, for comparisons of engines."""
+    jax.config.update("jax_enable_x64", True)
+    # Keras would narrow the result of every operation of two types; no public setting says no.
+    from keras.src.backend.common import dtypes
+
+    dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
 
 
 def libraries() -> dict[str, str]:
@@ -65,9 +77,15 @@ def feed(batches: Any) -> Iterator[Any]:
             yield batch.result()
 
 
-def repeated_step(model: Any, batch: Any) -> Callable[[], float]:
-    """Return a function that trains a model on the same batch and waits for the loss."""
-    return lambda: float(model.train_on_batch(*batch))
+def single_step(model: Any) -> Callable[[Any], float]:
+    """Return a function that trains a model on a batch and waits for its loss."""
+
+    def train(batch: Any) -> float:
+        state, loss = model.step(model.step.state(), *batch)
+        model.step.write(state)
+        return float(loss)
+
+    return train
 
 
 def compiled_rows(networks: Sequence[Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +117,7 @@ def replicas() -> int:
 
 def over_replicas(count: Any) -> Any:
     """Return a count, float32."""
-    return keras.ops.cast(count, "float32")
+    return keras.ops.cast(count, floatx())
 
 
 def replicas_of(model: Any) -> int:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import tensorflow as tf
+from keras.config import floatx
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import Devices
@@ -53,11 +54,15 @@ def tensors(batch: Any) -> Any:
     return tf.nest.map_structure(tf.convert_to_tensor, batch)
 
 
-def repeated_step(model: Any, batch: Any) -> Callable[[], float]:
-    """Return a function that trains a model on the same batch and waits for the loss."""
+def single_step(model: Any) -> Callable[[Any], float]:
+    """Return a function that trains a model on a batch and waits for its loss."""
     step = tf.function(model.train_step, autograph=False)
-    data = tensors(batch)
-    return lambda: float(step(data)["loss"])
+
+    def train(batch: Any) -> float:
+        model.reset_metrics()  # Keras returns the mean since then
+        return float(step(tensors(batch))["loss"])
+
+    return train
 
 
 def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Sequence[tf.Tensor]]:
@@ -119,7 +124,7 @@ def replicas() -> int:
 def over_replicas(count: Any) -> tf.Tensor:
     """Return the sum of a count over all replicas, float32."""
     replica = tf.distribute.get_replica_context()
-    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, tf.float32))
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, floatx()))
 
 
 def replicas_of(model: Any) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.layers import (
@@ -130,11 +131,11 @@ class NoBias:
 
     def __call__(self, length: int) -> np.ndarray:
         """Return float32 zeros of shape (1, length, length)."""
-        return np.zeros((1, length, length), np.float32)
+        return np.zeros((1, length, length), floatx())
 
     def distance_bias(self, distance: Tensor, farthest: int) -> Tensor:
         """Return float32 zeros of (1, *shape of `distance`)."""
-        return ops.zeros_like(distance[None], dtype="float32")
+        return ops.zeros_like(distance[None], dtype=floatx())
 
 
 def bias_of_block(biases: Sequence[Tensor], number: int) -> Tensor:
@@ -170,7 +171,7 @@ def prefix_mask(prefix_BL: Tensor) -> Tensor:
 
 def causal_mask(length: int) -> np.ndarray:
     """Return float32 0 where the key is not after the query; shape (queries, keys)."""
-    return np.triu(np.full((length, length), BLOCKED, np.float32), k=1)
+    return np.triu(np.full((length, length), BLOCKED, floatx()), k=1)
 
 
 class Attention(Projections):
@@ -269,7 +270,7 @@ class Attention(Projections):
         """Return the weighted values after the output matrix, (batch, queries, features)."""
         logits_BHLM = ops.matmul(self._scaled(q_BHLK), ops.transpose(k_BHMK, (0, 1, 3, 2)))
         # float32 under every precision: bfloat16 cannot represent `BLOCKED` plus a logit.
-        weights_BHLM = ops.softmax(ops.cast(logits_BHLM, "float32") + bias, axis=-1)
+        weights_BHLM = ops.softmax(ops.cast(logits_BHLM, floatx()) + bias, axis=-1)
         weights_BHLM = ops.cast(weights_BHLM, self.compute_dtype)
         weights_BHLM = self.dropout(weights_BHLM, training=training)
         read_BLHK = ops.transpose(ops.matmul(weights_BHLM, v_BHMK), (0, 2, 1, 3))
@@ -289,7 +290,7 @@ class Attention(Projections):
         q_BHLK = self._scaled(q_BHLK)
         # One softmax over the logits of all sources; their weighted values then add up.
         logits = [
-            ops.cast(ops.matmul(q_BHLK, ops.transpose(keys, (0, 1, 3, 2))), "float32") + bias
+            ops.cast(ops.matmul(q_BHLK, ops.transpose(keys, (0, 1, 3, 2))), floatx()) + bias
             for keys, _, bias in sources
         ]
         weights = ops.cast(ops.softmax(ops.concatenate(logits, axis=-1)), self.compute_dtype)

@@ -7,6 +7,7 @@ stream, E features of the embedding, V ids.
 from typing import Any
 
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.flops import INDEX_WIDTH
 from t5repro.config.sections.model import ModelSettings
@@ -74,4 +75,4 @@ class BoundaryHead(SeededLayer):
         hidden = ops.concatenate([both_BMD, indices], axis=-1)
         hidden = self.first_norm(self.activation(self.first(hidden)))
         hidden = self.second_norm(self.activation(self.second(hidden)))
-        return ops.cast(matmul(hidden, output_EV), "float32") + self.bias
+        return ops.cast(matmul(hidden, output_EV), floatx()) + self.bias

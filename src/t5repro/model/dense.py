@@ -6,6 +6,7 @@ Shape suffixes: B rows of the batch, L positions, D features.
 from typing import Any
 
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.layers import (
@@ -56,5 +57,5 @@ class ClassHead(Dense):
         """Return a logit for each class, float32, (batch, classes), or more leading axes."""
         # oneDNN divides a product of few columns among threads by the size of the L2 cache, which
         # changes its bits (D-043). A sum for each class has one order.
-        x_B1D = ops.expand_dims(ops.cast(x_BD, "float32"), -2)
+        x_B1D = ops.expand_dims(ops.cast(x_BD, floatx()), -2)
         return ops.sum(x_B1D * ops.transpose(self.matrix), axis=-1) + self.bias

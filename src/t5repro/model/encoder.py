@@ -18,6 +18,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.attention import segment_mask
@@ -190,7 +191,7 @@ class MaskedLMHead(SeededLayer):
             output_EV: the transposed embedding.
         """
         hidden_BME = self.norm(self.activation(self.transform(x_BMD)))
-        return ops.cast(matmul(hidden_BME, output_EV), "float32") + self.bias
+        return ops.cast(matmul(hidden_BME, output_EV), floatx()) + self.bias
 
 
 class Encoder(keras.Model):

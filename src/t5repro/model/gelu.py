@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from keras import ops
+from keras.config import floatx
 
 Tensor = Any  # Keras has no one tensor type
 
@@ -28,7 +29,7 @@ def gelu(x: Tensor) -> Tensor:
     Returns:
         An array of the shape and precision of `x`, with an absolute error below 2e-7 * (1 + |x|).
     """
-    return ops.cast(ops.custom_gradient(_gelu_and_gradient)(ops.cast(x, "float32")), x.dtype)
+    return ops.cast(ops.custom_gradient(_gelu_and_gradient)(ops.cast(x, floatx())), x.dtype)
 
 
 def _gelu_and_gradient(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:

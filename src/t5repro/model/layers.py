@@ -13,6 +13,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.gelu import gelu
@@ -183,7 +184,7 @@ class RMSNorm(SeededLayer):
     def call(self, x_BLD: Tensor) -> Tensor:
         """Return the normalised array, shape (batch, length, features)."""
         # In bfloat16 the mean square of hundreds of features would lose its last digits.
-        x = ops.cast(x_BLD, "float32")
+        x = ops.cast(x_BLD, floatx())
         mean_square = ops.mean(ops.square(x), axis=-1, keepdims=True)
         normal = x * inverse_root(mean_square + self.epsilon)
         return ops.cast(normal * self.scale, self.compute_dtype)
@@ -204,7 +205,7 @@ class LayerNorm(RMSNorm):
 
     def call(self, x_BLD: Tensor) -> Tensor:
         """Return the normalised array, shape (batch, length, features)."""
-        x = ops.cast(x_BLD, "float32")
+        x = ops.cast(x_BLD, floatx())
         # Two passes: the mean of squares minus the square of the mean would cancel digits.
         centred = x - ops.mean(x, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor
 
@@ -63,7 +64,7 @@ def rotation(length: int, d_kv: int) -> Rotation:
         cos, sin = cos_NF[position - 1], sin_NF[position - 1]
         cos_NF[position] = cos * cos_F - sin * sin_F
         sin_NF[position] = sin * cos_F + cos * sin_F
-    return Rotation(cos_NF.astype(np.float32), sin_NF.astype(np.float32))
+    return Rotation(cos_NF.astype(floatx()), sin_NF.astype(floatx()))
 
 
 def _cos_sin(angle_F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +89,7 @@ def rotate(x: Tensor, angles: Rotation | None) -> Tensor:
         return x
     # float32 under every precision: bfloat16 cannot tell apart the slow pairs of near positions.
     *outer, features = ops.shape(x)
-    halves = ops.reshape(ops.cast(x, "float32"), (*outer, 2, features // 2))
+    halves = ops.reshape(ops.cast(x, floatx()), (*outer, 2, features // 2))
     first, second = ops.unstack(halves, 2, axis=-2)
     turned = ops.stack(
         [first * angles.cos - second * angles.sin, second * angles.cos + first * angles.sin],

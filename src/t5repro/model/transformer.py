@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import keras
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.decode_cache import CrossDecoding, PrefixDecoding
@@ -33,7 +34,11 @@ from t5repro.model.layers import (
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 from t5repro.model.stack import Stack
 
-PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+PRECISIONS = {
+    "float32": "float32",
+    "bfloat16": "mixed_bfloat16",
+    "float64": "float64",  # to compare engines; no setting of a run
+}
 UNUSED_LOGIT = -1e9  # a probability of 0
 
 
@@ -99,7 +104,7 @@ class DecoderNetwork(keras.Model):
         if output_DV is None:
             output_DV = self.output()
         return mask_unused_rows(
-            ops.cast(matmul(decoded_BLD, output_DV), "float32"), self.rows_in_use
+            ops.cast(matmul(decoded_BLD, output_DV), floatx()), self.rows_in_use
         )
 
     def output(self) -> Tensor:

@@ -24,7 +24,7 @@ def command_of(rule: str) -> str:
 
 def params_of(rule: str) -> Iterator[str]:
     """Yield the names of the parameters in the command line of a rule, except its settings."""
-    return (field.name for field in fields_of(JOBS[rule]) if _list(rule, field) == "params")
+    return (field.name for field in fields_of(JOBS[rule]) if source_of(rule, field) == "params")
 
 
 def param(nodes: RunNodes, key: Key, name: str, shard: str) -> str | list[str]:
@@ -40,14 +40,14 @@ def param(nodes: RunNodes, key: Key, name: str, shard: str) -> str | list[str]:
 
 
 def _option(rule: str, field: JobField) -> str:
-    value = f"{_list(rule, field)}.{field.name}"
+    value = f"{source_of(rule, field)}.{field.name}"
     if field.type is bool:  # the resource is the option, or empty
         return f"{{{value}}}"
     return f"{field.option} {{{value}{'' if field.type is int else ':q'}}}"
 
 
-def _list(rule: str, field: JobField) -> str:
-    """Return which of Snakemake's lists has the value of a field."""
+def source_of(rule: str, field: JobField) -> str:
+    """Return which of Snakemake's lists has the value of a field: ``input``, ``params``, ..."""
     if field.name in OPTIONS.get(rule, {}):
         return "params"
     if isinstance(field.role, Place):

@@ -10,7 +10,9 @@ from t5repro.config.load import load_settings
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files
-from t5repro.plan.commands import param
+from t5repro.jobs.fields import fields_of
+from t5repro.jobs.table import JOBS
+from t5repro.plan.commands import param, source_of
 from t5repro.plan.inputs import corpora, inputs
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
 from t5repro.plan.outputs import names_by_role, names_of_shard, shards_of
@@ -167,6 +169,19 @@ class RunPlan:
     def param(self, rule: str, name: str, node: str = "", shard: str = "") -> str | list[str]:
         """Return a parameter of a job's command line, by field of the job."""
         return param(self._nodes, Key(rule, node), name, shard)
+
+    def words(self, rule: str, node: str = "") -> list[str]:
+        """Return the command line of a job after ``t5repro stage``, without resources and log."""
+        roles = {"input": self.inputs(rule, node), "output": self.outputs(rule, node)}
+        words = [rule, "--settings", self.settings_text(rule, node)]
+        for field in fields_of(JOBS[rule]):
+            source = source_of(rule, field)
+            if source == "params":
+                value = self.param(rule, field.name, node)
+                words += [field.option, *([value] if isinstance(value, str) else value)]
+            elif source in roles:
+                words += [field.option, *roles[source].get(field.name, [])]
+        return words
 
     def outputs(self, rule: str, node: str = "", shard: str = "") -> dict[str, list[str]]:
         """Return role -> files that a job writes."""

@@ -4,6 +4,7 @@ Shape suffixes: B rows of the batch, O options of a row, L positions, C columns 
 """
 
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.labels import CHOICE, LABEL, NUMBER
 from t5repro.model.layers import Tensor
@@ -42,7 +43,7 @@ def label_losses(targets_B1: Tensor, outputs_BC: Tensor, columns_B3: Tensor) -> 
     inside_BC = ops.logical_and(
         columns_C >= first_B[:, None], columns_C < (first_B + count_B)[:, None]
     )
-    targets_B = targets_B1[:, 0]
+    targets_B = ops.cast(targets_B1[:, 0], floatx())
     # Other kinds of targets do not name a column; a missing column would give a loss of NaN.
     classes_B = ops.where(kind_B == LABEL, first_B + ops.cast(targets_B, "int32"), 0)
     label_losses_B = cross_entropies(classes_B, ops.where(inside_BC, outputs_BC, EXCLUDED))
@@ -101,4 +102,4 @@ def first_columns(outputs: Tensor, first: Tensor) -> Tensor:
     """Return the column of a row's task, the first one, from the columns of all, the last axis."""
     columns_C = ops.arange(outputs.shape[-1], dtype="int32")
     # A product with a mask, not a gather: its gradient has fixed bits.
-    return ops.sum(outputs * ops.cast(columns_C == first[..., None], "float32"), axis=-1)
+    return ops.sum(outputs * ops.cast(columns_C == first[..., None], floatx()), axis=-1)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import keras
 from keras import ops
+from keras.config import floatx
 
 from t5repro.engines.engine import engine
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
@@ -60,7 +61,7 @@ class Loss(ABC):
             normaliser: all target positions, or those without padding, counted over all replicas.
         """
         if normaliser == "padded_size":
-            return ops.cast(ops.size(targets) * engine().replicas(), "float32")
+            return ops.cast(ops.size(targets) * engine().replicas(), floatx())
         # A batch of only padding has a loss of 0.
         return ops.maximum(engine().over_replicas(self.count(targets)), 1.0)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import keras
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor
 from t5repro.vocab.special_ids import PAD_ID
@@ -48,7 +49,7 @@ def token_losses(targets_BL: Tensor, logits_BLV: Tensor, z_loss: float) -> Tenso
     rows = targets_BL.shape[-1]
     ids = logits_BLV.shape[-1]
     targets_N = ops.reshape(targets_BL, (-1,))
-    counted_N = ops.cast(targets_N != PAD_ID, "float32")
+    counted_N = ops.cast(targets_N != PAD_ID, floatx())
     losses_N = _losses(z_loss)(ops.reshape(logits_BLV, (-1, ids)), targets_N)
     return ops.reshape(losses_N * counted_N, (-1, rows))
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor, inverse_root
 from t5repro.train.optimizer import SCALE_FLOOR, Optimizer, root_mean_square
@@ -48,7 +49,7 @@ class Adafactor(Optimizer):
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:
         """Return the update, which is subtracted from a weight, and the new values of its slots."""
-        step = ops.cast(self.iterations + 1, "float32")
+        step = ops.cast(self.iterations + 1, floatx())
         decay = 1.0 - ops.power(step, -DECAY_EXPONENT)
         # 1. New moments: of every number, or of rows and columns only.
         square = ops.square(gradient)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor
 from t5repro.train.optimizer import SCALE_FLOOR, Optimizer, root_mean_square
@@ -91,10 +92,7 @@ class Adam(Optimizer):
             (self.betas[0], (1 - self.betas[0]) * gradient),
             (self.betas[1], (1 - self.betas[1]) * ops.square(gradient)),
             # The complements are rounded once: 1 - 0.999 in float32 has four correct digits.
-            (
-                np.array(self.betas, np.float32),
-                np.array([1 - beta for beta in self.betas], np.float32),
-            ),
+            (np.array(self.betas, floatx()), np.array([1 - beta for beta in self.betas], floatx())),
         )
         moments = [
             slot * beta + share for slot, (beta, share) in zip(slots, averages, strict=False)

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.finetune import FinetuneStage
@@ -15,6 +15,9 @@ from t5repro.randomness import repeat_seed, single_seed
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.token_files import split_files
 
+if TYPE_CHECKING:
+    from t5repro.train.loop import TrainingJob
+
 
 def finetune(job: FinetuneJob, *, code: Mapping[str, str]) -> None:
     """Fine-tune the weights of an earlier training on a mixture of tasks.
@@ -24,13 +27,25 @@ def finetune(job: FinetuneJob, *, code: Mapping[str, str]) -> None:
         code: source file -> hash, for every file that the stage runs (`lineage.sources.closure`);
             checkpoints of other code are set aside.
     """
-    settings = job.settings
-    devices = prepare(settings.devices)
+    devices = prepare(job.settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
+    from t5repro.train.loop import run
+
+    run(finetuning(job, code=code), devices)
+
+
+def finetuning(job: FinetuneJob, *, code: Mapping[str, str]) -> "TrainingJob":
+    """Return the training of a job; the devices are prepared.
+
+    Args:
+        job: the job.
+        code: see `finetune`.
+    """
     from t5repro.systems.finetuning import finetuning_of
-    from t5repro.train.loop import TrainingJob, run
+    from t5repro.train.loop import TrainingJob
     from t5repro.train.samples import Samples
 
+    settings = job.settings
     seed = repeat_seed(settings.seed, settings.finetune.repeat)
     system = finetuning_of(settings.model, settings.finetune)
     writes_text = tuned_family(settings.model, settings.finetune).writes_text
@@ -68,31 +83,28 @@ def finetune(job: FinetuneJob, *, code: Mapping[str, str]) -> None:
     texts = [job.vocabulary, *(job.examples[task] for task in sorted(job.examples))]
     corpus = split_files(job.tokens.parent, "train") if job.tokens else ()
     manifests = [job.tokens] if job.tokens else []
-    run(
-        TrainingJob(
-            rule="finetune",
-            system=system,
-            settings=settings,
-            training=settings.finetune,
-            seed=single_seed(seed, "finetune"),
-            initialize=functools.partial(load_trained, trained_folder, settings, system.new_pieces),
-            inputs=(*arrays, *texts, *manifests, *corpus),
-            identity=(job.weights, *texts, *manifests),
-            batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
-            counters=lambda steps: load().counters(first_step=0, steps=steps),
-            folder=job.folder,
-            work=job.work,
-            manifest=job.manifest,
-            code=code,
-            monitor=job.monitor,
-            resume_changed=job.resume_changed,
-            loggers=job.loggers,
-            samples=make_samples if job.sample_examples else None,
-            columns=columns,
-            texts=texts_of_row,
-            layer_decay=settings.finetune.layer_decay,
-        ),
-        devices,
+    return TrainingJob(
+        rule="finetune",
+        system=system,
+        settings=settings,
+        training=settings.finetune,
+        seed=single_seed(seed, "finetune"),
+        initialize=functools.partial(load_trained, trained_folder, settings, system.new_pieces),
+        inputs=(*arrays, *texts, *manifests, *corpus),
+        identity=(job.weights, *texts, *manifests),
+        batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
+        counters=lambda steps: load().counters(first_step=0, steps=steps),
+        folder=job.folder,
+        work=job.work,
+        manifest=job.manifest,
+        code=code,
+        monitor=job.monitor,
+        resume_changed=job.resume_changed,
+        loggers=job.loggers,
+        samples=make_samples if job.sample_examples else None,
+        columns=columns,
+        texts=texts_of_row,
+        layer_decay=settings.finetune.layer_decay,
     )
 
 

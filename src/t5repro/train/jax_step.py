@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import keras
+from keras.config import floatx
 
 from t5repro.systems.loss import Features, Loss, Normaliser
 from t5repro.train.optimizer import Optimizer
@@ -158,7 +159,7 @@ class JaxStep:
             return (summed + part_sum, others, added), None
 
         parts = jax.tree.map(parts_of, (features, targets))
-        total, _ = jax.lax.scan(add, (jnp.float32(0), others, zeros), parts)
+        total, _ = jax.lax.scan(add, (jnp.zeros((), floatx()), others, zeros), parts)
         return total
 
 
@@ -168,7 +169,7 @@ class JaxModel(TrainedModel):
     def compile(self, optimizer: Optimizer, **arguments: Any) -> None:
         """Set the optimizer; Keras's own loss is not used."""
         super().compile(optimizer=optimizer, **{**arguments, "loss": None, "jit_compile": True})
-        self._step = JaxStep(
+        self.step = JaxStep(
             self.network,
             self.objective,
             optimizer,
@@ -182,7 +183,7 @@ class JaxModel(TrainedModel):
         """Return the mean loss and the counts since a reset, and the state after an update."""
         *before, metrics = state
         features, targets = data
-        after, loss = self._step.update(State(*before), features, targets)
+        after, loss = self.step.update(State(*before), features, targets)
         mapping = list(zip(self.metrics_variables, metrics, strict=True))
         with keras.StatelessScope(state_mapping=mapping) as scope:
             self.count(features, targets)

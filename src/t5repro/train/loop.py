@@ -136,10 +136,7 @@ def run(job: TrainingJob, devices: Devices) -> None:
     )
     state = resume(job, model, checkpoint_manager) or LoopState(offset=steps_of(model))
     # 3. Schedules count from the first step of this training, also after an interruption.
-    schedule_unfreezing(job, model, offset=state.offset)
-    model.optimizer.learning_rate = schedule(
-        job.training.learning_rate, steps=job.training.steps, offset=state.offset
-    )
+    set_schedules(job, model, offset=state.offset)
     # 4. Train and write. The checkpoints go last: until then a failed write can be repeated.
     if steps_of(model) - state.offset < job.training.steps:
         separate_noise(model)
@@ -200,10 +197,19 @@ def resume(job: TrainingJob, model: Any, checkpoint_manager: CheckpointManager) 
     return None
 
 
-def schedule_unfreezing(job: TrainingJob, model: Any, *, offset: int) -> None:
-    """Tell the optimizer from which of its updates on each weight trains."""
+def set_schedules(job: TrainingJob, model: Any, *, offset: int) -> None:
+    """Tell the optimizer its learning rates, and from which of its updates on each weight trains.
+
+    Args:
+        job: the training.
+        model: its compiled model.
+        offset: updates before the training.
+    """
     steps = unfreeze_steps(weight_variables(model.network), job.training, job.settings.model)
     model.optimizer.starts = {path: offset + step for path, step in steps.items()}
+    model.optimizer.learning_rate = schedule(
+        job.training.learning_rate, steps=job.training.steps, offset=offset
+    )
 
 
 def separate_noise(model: Any) -> None:

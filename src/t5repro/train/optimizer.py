@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor
 
@@ -59,7 +60,7 @@ class Optimizer(keras.optimizers.Optimizer):
         self._slots = [
             [
                 self.add_variable(
-                    shape=shape, dtype="float32", name=f"{path}/{name}".replace("/", ".")
+                    shape=shape, dtype=floatx(), name=f"{path}/{name}".replace("/", ".")
                 )
                 for name, shape in self.slot_shapes(tuple(variable.shape)).items()
             ]
@@ -74,7 +75,7 @@ class Optimizer(keras.optimizers.Optimizer):
         # Without a start the graph has no condition.
         awake = ops.greater_equal(self.iterations, first_update) if first_update else None
         update, moments = self.change(
-            ops.cast(dense(gradient), "float32"),
+            ops.cast(dense(gradient), floatx()),
             ops.convert_to_tensor(variable),
             [ops.convert_to_tensor(slot) for slot in slots],
             learning_rate * self.rate_factors[path] if path in self.rate_factors else learning_rate,
@@ -108,7 +109,7 @@ class Optimizer(keras.optimizers.Optimizer):
 def clip_by_global_norm(gradients: Sequence[Any], max_norm: float) -> list[Tensor]:
     """Scale gradients down so that the norm of all of them together is at most `max_norm`."""
     arrays = [dense(gradient) for gradient in gradients]
-    norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(array, "float32"))) for array in arrays))
+    norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(array, floatx()))) for array in arrays))
     # Grappler would turn a constant over the norm into an approximate reciprocal (D-043).
     excess = ops.maximum(norm, max_norm) * (1.0 / max_norm)
     return [array / excess for array in arrays]

@@ -16,6 +16,7 @@ from t5repro.vocab.token_files import split_files
 if TYPE_CHECKING:
     from t5repro.inputs.batches import Batches
     from t5repro.inputs.rows import CorpusRows
+    from t5repro.train.loop import TrainingJob
 
 
 def pretrain(job: PretrainJob, *, code: Mapping[str, str]) -> None:
@@ -30,15 +31,27 @@ def pretrain(job: PretrainJob, *, code: Mapping[str, str]) -> None:
         SettingsError: there are steps, but no tokens, or not the sentences that the objective
             needs.
     """
-    settings = job.settings
-    _check_corpus(settings, job.tokens, job.sentences)
-    devices = prepare(settings.devices)
+    _check_corpus(job.settings, job.tokens, job.sentences)
+    devices = prepare(job.settings.devices)
     # TensorFlow reads its environment when it is imported: after `prepare`.
+    from t5repro.train.loop import run
+
+    run(pretraining(job, code=code), devices)
+
+
+def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
+    """Return the training of a job; the devices are prepared.
+
+    Args:
+        job: the job.
+        code: see `pretrain`.
+    """
     from t5repro.systems.pretraining import pretraining_of
     from t5repro.train.initialize import load_published
-    from t5repro.train.loop import TrainingJob, run
+    from t5repro.train.loop import TrainingJob
     from t5repro.train.validation import Validation
 
+    settings = job.settings
     token_folder = job.tokens.parent if job.tokens else Path()  # not read if there are no steps
     ids, offsets = split_files(token_folder, "train")
     corpus: tuple[Path, ...] = (job.tokens, ids, offsets) if job.tokens else ()
@@ -61,30 +74,25 @@ def pretrain(job: PretrainJob, *, code: Mapping[str, str]) -> None:
         batches = held_out_batches(settings, token_folder, sentence_folder)
         return Validation(batches, every_steps=every_steps)
 
-    run(
-        TrainingJob(
-            rule="pretrain",
-            system=pretraining_of(settings.model),
-            settings=settings,
-            training=settings.pretrain,
-            seed=single_seed(seed, "pretrain"),
-            initialize=functools.partial(load_published, job.start_from)
-            if job.start_from
-            else None,
-            inputs=(*corpus, *held_out, *checkpoint),
-            identity=(*(path for path in manifests if path), *checkpoint),
-            batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
-            counters=lambda steps: load().counters(steps=steps),
-            folder=job.folder,
-            work=job.work,
-            manifest=job.manifest,
-            code=code,
-            monitor=job.monitor,
-            resume_changed=job.resume_changed,
-            loggers=job.loggers,
-            validation=validation if held_out else None,
-        ),
-        devices,
+    return TrainingJob(
+        rule="pretrain",
+        system=pretraining_of(settings.model),
+        settings=settings,
+        training=settings.pretrain,
+        seed=single_seed(seed, "pretrain"),
+        initialize=functools.partial(load_published, job.start_from) if job.start_from else None,
+        inputs=(*corpus, *held_out, *checkpoint),
+        identity=(*(path for path in manifests if path), *checkpoint),
+        batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
+        counters=lambda steps: load().counters(steps=steps),
+        folder=job.folder,
+        work=job.work,
+        manifest=job.manifest,
+        code=code,
+        monitor=job.monitor,
+        resume_changed=job.resume_changed,
+        loggers=job.loggers,
+        validation=validation if held_out else None,
     )
 
 

@@ -33,10 +33,10 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
     model = fresh_model(settings, seed=single_seed(0, "probe"))
     batch = padding_batch(settings, rows)
-    step = engine().repeated_step(model, batch)
+    step = engine().single_step(model)
     times = []
     for _ in range(WARM_UP + steps):
         started = time.monotonic()
-        step()
+        step(batch)
         times.append(time.monotonic() - started)
     return statistics.median(times[WARM_UP:])

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
+from keras.config import floatx
 
 from t5repro.config.sections.training import LearningRate
 from t5repro.model.layers import Tensor, inverse_root
@@ -23,7 +24,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Tensor) -> Tensor:
         """Return the rate of the update after `step` updates."""
-        longest = ops.maximum(ops.cast(step, "float32"), float(self.warmup_steps))
+        longest = ops.maximum(ops.cast(step, floatx()), float(self.warmup_steps))
         return self.factor * inverse_root(longest)
 
     def get_config(self) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class Constant(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step: Tensor) -> Tensor:
         """Return the rate."""
-        return ops.convert_to_tensor(self.factor, dtype="float32")
+        return ops.convert_to_tensor(self.factor, dtype=floatx())
 
     def get_config(self) -> dict[str, Any]:
         """Return the argument."""
@@ -57,7 +58,7 @@ class Table(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, rates: Iterable[float], offset: int = 0) -> None:
-        self.rates = np.array([*rates], np.float32)
+        self.rates = np.array([*rates], floatx())
         self.offset = offset
 
     def __call__(self, step: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
+from keras.config import floatx
 
 from t5repro.engines.tensorflow_engine import replicas
 from t5repro.systems.loss import Features
@@ -71,7 +72,7 @@ class TensorFlowModel(TrainedModel):
             part_sum, part_gradients = self._sums(part_features, part_targets, weights)
             return number + 1, summed + part_sum, *map(tf.add, gradients, part_gradients)
 
-        zeros = [tf.zeros(variable.shape, tf.float32) for variable in self.trainable_variables]
+        zeros = [tf.zeros(variable.shape, floatx()) for variable in self.trainable_variables]
         _, summed, *gradients = tf.while_loop(
             lambda number, *_: number < self.micro_batches,
             add,

@@ -6,11 +6,13 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Section
 
+EngineName = Literal["tensorflow", "jax"]
+
 
 class DevicesSettings(Section):
     """Devices of training and prediction."""
 
-    engine: Literal["tensorflow", "jax"] = "tensorflow"
+    engine: EngineName = "tensorflow"
     """Library that computes, behind Keras. Both train on the same batches from the same weights;
     dropout draws other numbers, and sums differ in their rounding.
     """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from keras import ops
+from keras.config import floatx
 
 from t5repro.model.layers import Tensor, option_rows
 from t5repro.systems.answer_loss import AnswerLoss
@@ -54,7 +55,7 @@ class DecoderAnswerLoss(AnswerLoss):
         # Options of a row count as one text, so that the language model weighs each row alike.
         segments = features["decoder_segments"]
         if len(segments.shape) == 3:
-            exists = ops.cast(segments[:, :, 0] > 0, "float32")
+            exists = ops.cast(segments[:, :, 0] > 0, floatx())
             option_losses = ops.reshape(text_losses, exists.shape) * exists
             text_losses = ops.sum(option_losses, axis=1) / ops.sum(exists, axis=1)
         return ops.sum(losses[:, 0] + self.lm_weight * text_losses)
@@ -78,5 +79,5 @@ def _text_losses(network: Any, ids: Tensor, decoded: Tensor) -> Tensor:
     # Shifted by one: the last position predicts padding, which has no loss.
     following = ops.pad(ids[:, 1:], [[0, 0], [0, 1]])
     losses = token_losses(following, network.logits(decoded), z_loss=0.0)
-    counts = ops.sum(ops.cast(following != PAD_ID, "float32"), axis=1)
+    counts = ops.sum(ops.cast(following != PAD_ID, floatx()), axis=1)
     return ops.sum(losses, axis=1) / ops.maximum(counts, 1.0)

@@ -1,0 +1,270 @@
+"""Trainings and predictions of a run, repeated on the other engine: a second calculation.
+
+Of each training the first steps are repeated by both engines, without dropout:
+
+1. in float32, each step from the state that the run's engine had before it: losses and updates
+   differ by rounding only;
+2. in float32, freely from the same first state: rounding grows from step to step;
+3. in float64, freely: what was rounding shrinks to 1e-10, and what is not stays.
+
+Predictions are repeated from the run's weights, and their texts compared.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from t5repro.artifacts import MANIFEST
+from t5repro.errors import DeviceError, LineageError, SettingsError
+from t5repro.files import read_json
+from t5repro.lineage.store import RESULTS
+from t5repro.plan.run_plan import Node, RunPlan
+from t5repro.progress import announce
+
+TRAININGS, PREDICTIONS = ("pretrain", "finetune"), "evaluate_predict"
+OTHER = {"tensorflow": "jax", "jax": "tensorflow"}
+ENVIRONMENTS = {"tensorflow": ".venv", "jax": ".venv-jax"}
+LOSS_BAR, UPDATE_BAR, FLOAT64_BAR = 1e-6, 1e-5, 1e-10
+RESULT = "steps.json"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A comparison of a node.
+
+    Attributes:
+        node: rule and name.
+        what: what was compared.
+        value: relative difference; of answers, the share that differs.
+        bar: greatest value that is rounding; None if rounding has no known limit.
+        where: where the value was found.
+    """
+
+    node: str
+    what: str
+    value: float
+    bar: float | None
+    where: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the value is at most the bar."""
+        return self.bar is None or self.value <= self.bar
+
+    def __str__(self) -> str:
+        if self.bar is None:
+            verdict = "rounding grows"
+        else:
+            verdict = f"{'at most' if self.agrees else 'ABOVE'} {self.bar:.0e}"
+        return f"  {self.node:36} {self.what:34} {self.value:.1e}  {verdict:16} {self.where}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The run's engine, the other one, and how far they agree.
+
+    Attributes:
+        engines: names of the engines, the run's first.
+        libraries: of both, with versions.
+        measures: of all nodes.
+    """
+
+    engines: tuple[str, str]
+    libraries: dict[str, str]
+    measures: tuple[Measure, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was compared, and everything agrees."""
+        return bool(self.measures) and all(measure.agrees for measure in self.measures)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as plain JSON values."""
+        return {"holds": self.holds, **asdict(self)}
+
+    def to_text(self) -> str:
+        """Return the comparison as human-readable text."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.libraries.items())
+        above = [measure for measure in self.measures if not measure.agrees]
+        if not self.measures:
+            verdict = "nothing was compared: build the run first"
+        elif above:
+            verdict = f"{len(above)} differ by more than rounding; first: {above[0].node}"
+        else:
+            verdict = f"{self.engines[0]} and {self.engines[1]} calculate the same"
+        heading = f"{self.engines[1]} beside {self.engines[0]} ({versions})"
+        return "\n".join([heading, *map(str, self.measures), verdict])
+
+
+def compare_engines(
+    run_file: Path, engine: str, *, folder: Path, steps: int, nodes: Sequence[str], python: str
+) -> Comparison:
+    """Repeat trainings and predictions of a run on another engine.
+
+    Args:
+        run_file: of the run.
+        engine: the other engine.
+        folder: empty; receives states and predictions.
+        steps: repeated steps of each training.
+        nodes: rules or ``rule/node`` to repeat; all trainings and predictions if empty.
+        python: interpreter with the other engine; searched if empty.
+
+    Raises:
+        DeviceError: an engine is not installed, or the run is of this engine.
+        LineageError: no such node, or it is not built.
+        SettingsError: there are no steps.
+    """
+    if steps < 1:
+        raise SettingsError(f"--steps is {steps}; it must be at least 1")
+    plan = RunPlan.of_run_file(run_file)
+    own = plan.settings.devices.engine
+    if engine == own:
+        raise DeviceError(f"--engine is {engine!r}, the engine of the run; name {OTHER[own]!r}")
+    pythons = {own: interpreter(own), engine: python or interpreter(engine)}
+    measures: list[Measure] = []
+    libraries: dict[str, str] = {}
+    for node in _selected(plan, nodes):
+        announce(f"repeating {node.label} on {engine}")
+        place = folder / node.rule / node.name
+        if node.rule == PREDICTIONS:
+            measures += _compare_predictions(plan, node, place, engine, pythons[engine])
+            continue
+        repetition = _Repetition(plan, node, place, steps, pythons)
+        measures += repetition.compare(own, engine)
+        libraries |= repetition.libraries
+    return Comparison((own, engine), libraries, tuple(measures))
+
+
+def interpreter(engine: str) -> str:
+    """Return an interpreter that has an engine: this one, or of the environment beside it.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    if importlib.util.find_spec(engine):
+        return sys.executable
+    beside = Path(ENVIRONMENTS[engine], "bin/python")
+    if beside.is_file():
+        return str(beside)
+    raise DeviceError(
+        f"no interpreter with {engine} is here; run `make {beside.parents[1]}/installed`, "
+        "or name one with --python"
+    )
+
+
+def _selected(plan: RunPlan, names: Sequence[str]) -> list[Node]:
+    """Return the nodes to repeat, all of them built.
+
+    Raises:
+        LineageError: a name is of no node, or a node is not built.
+    """
+    all_nodes = [node for node in plan.nodes if node.rule in (*TRAININGS, PREDICTIONS)]
+    chosen = {f"{node.rule}/{node.name}": node for node in all_nodes}
+    if unknown := [name for name in names if name not in (*chosen, *TRAININGS, PREDICTIONS)]:
+        raise LineageError(
+            f"--node {unknown[0]} is no training or prediction; they are {', '.join(chosen)}"
+        )
+    nodes = [node for name, node in chosen.items() if not names or {name, node.rule} & set(names)]
+    for node in nodes:
+        path = Path(RESULTS, plan.settings.run.name, node.rule, node.name, MANIFEST)
+        if not path.is_file():
+            raise LineageError(f"{path} is missing: build the run, or name other nodes with --node")
+    return nodes
+
+
+class _Repetition:
+    """Both engines' first steps of a training."""
+
+    def __init__(
+        self, plan: RunPlan, node: Node, folder: Path, steps: int, pythons: dict[str, str]
+    ) -> None:
+        self._words = plan.words(node.rule, node.name)
+        self._label = node.label
+        self._folder = folder
+        self._steps = str(steps)
+        self._pythons = pythons
+        self.libraries: dict[str, str] = {}
+
+    def compare(self, own: str, other: str) -> Iterator[Measure]:
+        """Yield the differences between the engines."""
+        first = self._repeat(own, "float32")
+        yield from self._measures(
+            "float32, each step from one state",
+            self._repeat(other, "float32", "--reference", str(first)),
+            (LOSS_BAR, UPDATE_BAR),
+        )
+        yield from self._measures(
+            "float32, free",
+            self._repeat(other, "float32", "--reference", str(first), "--free"),
+            (None, None),
+        )
+        first = self._repeat(own, "float64")
+        yield from self._measures(
+            "float64, free",
+            self._repeat(other, "float64", "--reference", str(first), "--free"),
+            (FLOAT64_BAR, FLOAT64_BAR),
+        )
+
+    def _repeat(self, engine: str, precision: str, *options: str) -> Path:
+        """Run the program of one engine; return its folder."""
+        folder = self._folder / "-".join((engine, precision, *(o[2:] for o in options[::2])))
+        places = ("--steps", self._steps, "--folder", str(folder))
+        words = ("repeat", "--engine", engine, "--precision", precision, *places, *options)
+        _run(self._pythons[engine], *words, *self._words)
+        return folder
+
+    def _measures(
+        self, what: str, folder: Path, bars: tuple[float | None, float | None]
+    ) -> Iterator[Measure]:
+        result = read_json(folder / RESULT)
+        self.libraries |= result["libraries"]
+        pairs = zip(result["losses"], result["losses_of_reference"], strict=True)
+        losses = [abs(ours - theirs) / max(abs(theirs), 1e-30) for ours, theirs in pairs]
+        step = losses.index(max(losses))
+        yield Measure(self._label, f"loss, {what}", losses[step], bars[0], f"step {step + 1}")
+        distances = [distance["share"] for distance in result["distances"]]
+        step = distances.index(max(distances))
+        where = f"step {step + 1}, most in {result['distances'][step]['farthest']}"
+        yield Measure(self._label, f"weights, {what}", distances[step], bars[1], where)
+
+
+def _compare_predictions(
+    plan: RunPlan, node: Node, folder: Path, engine: str, python: str
+) -> Iterator[Measure]:
+    """Yield the share of the answers of each task that are another text."""
+    words = plan.words(node.rule, node.name)
+    settings = json.loads(words[words.index("--settings") + 1])
+    settings["devices"] |= {"engine": engine, "kind": "cpu"}
+    words[words.index("--settings") + 1] = json.dumps(settings)
+    words[words.index("--folder") + 1] = str(folder)
+    words[words.index("--manifest") + 1] = str(folder / MANIFEST)
+    _run(python, *words)
+    results = Path(RESULTS, plan.settings.run.name, node.rule, node.name)
+    for path in sorted(results.glob("*.jsonl")):
+        pairs = list(zip(_answers(folder / path.name), _answers(path), strict=True))
+        unequal = [number for number, (ours, theirs) in enumerate(pairs, 1) if ours != theirs]
+        where = f"{path.stem}: {len(pairs) - len(unequal)} of {len(pairs)} equal"
+        where += f", first other in line {unequal[0]}" if unequal else ""
+        yield Measure(node.label, "answers", len(unequal) / max(len(pairs), 1), 0.0, where)
+
+
+def _answers(path: Path) -> list[str]:
+    return [json.loads(line)["prediction"] for line in path.read_text("utf-8").splitlines()]
+
+
+def _run(python: str, *words: str) -> None:
+    """Run a stage's command in an environment.
+
+    Raises:
+        LineageError: it fails.
+    """
+    command = [python, "-m", "t5repro", "stage", *words]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        lines = "\n".join(process.stderr.strip().splitlines()[-15:])
+        raise LineageError(f"{python} -m t5repro stage {words[0]} failed:\n{lines}")
