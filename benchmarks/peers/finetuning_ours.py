@@ -23,7 +23,7 @@ def main(name: str, steps: int, folder: Path, instruction_set: str) -> None:
     prepare(devices)
     import keras
 
-    from t5repro.engines.compiled import engine
+    from t5repro.engines.engine import engine
     from t5repro.inputs.finetuning import load_task_inputs
     from t5repro.train.fresh_model import fresh_model
 

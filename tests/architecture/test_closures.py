@@ -17,6 +17,7 @@ from t5repro.stages import STAGES
 FOUNDATION = {
     "jobs",
     "",
+    "array_types",
     "artifacts",
     "cpu_dispatch",
     "errors",

@@ -1,14 +1,13 @@
-"""Training steps on TensorFlow or on JAX, as a program: both start each step from the same state.
+"""Training steps of each family on TensorFlow or on JAX, as a program.
 
-python engine_steps.py tensorflow FOLDER; python engine_steps.py jax FOLDER
+python engine_steps.py tensorflow float32 FOLDER; python engine_steps.py jax float32 FOLDER
 
-TensorFlow writes its state before and after each step of each case; JAX starts from these states
-and writes what it makes of them.
+TensorFlow writes its state before and after each step of each case. JAX starts from these states,
+in float64 only from the first, and writes the distances from them; see `train.repeated_steps`.
 """
 
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,25 +134,23 @@ def cases() -> dict[str, Case]:
     }
 
 
-def compiled(case: Case) -> Any:
+def compiled(case: Case, engine: str, precision: str) -> Any:
     """Return the network with its loss and optimizer."""
     from t5repro.model.labels import NO_COLUMNS, LabelColumns
     from t5repro.systems.finetuning import finetuning_of
     from t5repro.systems.pretraining import pretraining_of
     from t5repro.train.compiled_model import compiled_model
+    from t5repro.train.repeated_steps import comparable
 
     settings = tiny.stage_settings(
         case.rule,
         0,
         model=case.model,
         devices={},
-        training={
-            "dropout_rate": 0.0,
-            # Updates far above the rounding of the weights that they are added to.
-            "learning_rate": {"schedule": "constant", "factor": 0.05},
-            **case.training,
-        },
+        # Updates far above the rounding of the weights that they are added to.
+        training={"learning_rate": {"schedule": "constant", "factor": 0.05}, **case.training},
     )
+    settings = comparable(settings, case.rule, engine=engine, precision=precision)
     section: Any = getattr(settings, case.rule)
     tuned = case.rule == "finetune"
     columns = NO_COLUMNS
@@ -169,77 +166,25 @@ def compiled(case: Case) -> Any:
     )
 
 
-def variables_of(model: Any) -> list[Any]:
-    """Return all that a step without dropout changes."""
-    return [*model.trainable_variables, *model.optimizer.variables]
+def main(engine: Any, precision: str, folder: Path) -> None:
+    """Repeat the steps of all cases."""
+    from t5repro.config.sections.devices import DevicesSettings
+    from t5repro.engines.devices import prepare
 
+    prepare(DevicesSettings(engine=engine), floatx=precision)
+    from t5repro.train.repeated_steps import repeat_steps
 
-def on_tensorflow(folder: Path) -> None:
-    """Write loss and states of each step."""
-    import tensorflow as tf
-
-    for number, case in enumerate(cases().values()):
-        model = compiled(case)
-
-        @tf.function
-        def step(features: Any, targets: Any, model: Any = model) -> Any:
-            loss, gradients = model.loss_and_gradients(features, targets)
-            model.optimizer.apply(gradients, model.trainable_variables)
-            return loss
-
-        losses, states = [], [[variable.numpy() for variable in variables_of(model)]]
-        for features, targets in map(case.batch, range(STEPS)):
-            tensors = {name: tf.constant(array) for name, array in features.items()}
-            losses.append(float(step(tensors, tf.constant(targets))))
-            states.append([variable.numpy() for variable in variables_of(model)])
-        write(folder / f"tensorflow-{number}.npz", model, losses, states)
-
-
-def on_jax(folder: Path) -> None:
-    """Write loss and state after each step that starts from TensorFlow's state."""
-    from t5repro.train.jax_step import JaxStep
-
-    for number, case in enumerate(cases().values()):
-        model = compiled(case)
-        step = JaxStep(
-            model.network,
-            model.objective,
-            model.optimizer,
-            normaliser=model.normaliser,
-            micro_batches=model.micro_batches,
+    for name, case in cases().items():
+        place = f"{precision}/{name}"
+        reference = folder / "tensorflow" / place if engine == "jax" else None
+        repeat_steps(
+            compiled(case, engine, precision),
+            map(case.batch, range(STEPS)),
+            folder / engine / place,
+            reference=reference,
+            free=precision == "float64",
         )
-        losses, states = [], []
-        for index, before in enumerate(states_of(folder / f"tensorflow-{number}.npz")):
-            for variable, value in zip(variables_of(model), before, strict=True):
-                variable.assign(value)
-            if index == STEPS:
-                break
-            after, loss = step(step.state(), *case.batch(index))
-            step.write(after)
-            losses.append(float(loss))
-            states.append([np.asarray(variable.value) for variable in variables_of(model)])
-        write(folder / f"jax-{number}.npz", model, losses, states)
-
-
-def write(path: Path, model: Any, losses: list[float], states: list[list[np.ndarray]]) -> None:
-    """Write losses and states; the first names are those of weights."""
-    arrays = {
-        f"state {index} {number}": array
-        for index, state in enumerate(states)
-        for number, array in enumerate(state)
-    }
-    names = [variable.path for variable in variables_of(model)]
-    trained = len(model.trainable_variables)
-    np.savez(path, losses=losses, names=names, trained=trained, count=len(states), **arrays)
-
-
-def states_of(path: Path) -> Iterator[list[np.ndarray]]:
-    """Return the states of a file, in order."""
-    with np.load(path) as file:
-        for index in range(int(file["count"])):
-            yield [file[f"state {index} {number}"] for number in range(len(file["names"]))]
 
 
 if __name__ == "__main__":
-    os.environ["KERAS_BACKEND"] = sys.argv[1]
-    {"tensorflow": on_tensorflow, "jax": on_jax}[sys.argv[1]](Path(sys.argv[2]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

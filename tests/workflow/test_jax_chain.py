@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,21 @@ def test_a_score_is_traced_to_the_engine(finished_on_jax: Path) -> None:
     trace = command(finished_on_jax, "t5repro", "trace", scores)
     assert "jax 0.10.2" in trace
     assert "tensorflow" not in trace.lower()
+
+
+def test_tensorflow_calculates_the_same(finished_on_jax: Path) -> None:
+    options = ("--steps", "3", "--python", sys.executable, "--json")
+    nodes = ("pretrain/baseline", "finetune/baseline", "evaluate_predict/baseline")
+    words = ("t5repro", "certificate", "--engine", "tensorflow", *options, "--node", *nodes)
+    answer = command(finished_on_jax, *words)
+    comparison = json.loads(answer[answer.index("{") :])
+    assert comparison["holds"]
+    assert set(comparison["libraries"]) == {"jax", "jaxlib", "tensorflow"}
+    measures = comparison["measures"]
+    assert len(measures) == 2 * 6 + 3
+    of_float64 = [measure["value"] for measure in measures if "float64" in measure["what"]]
+    assert len(of_float64) == 4
+    assert max(of_float64) < 1e-12
 
 
 def test_a_training_is_rebuilt_with_equal_bytes(finished_on_jax: Path) -> None:

@@ -64,7 +64,10 @@ EXAMPLES = {
     "dvc dag": ("t5repro dvc dag",),
     "seal": ("t5repro seal",),
     "sign": ("t5repro sign --key ~/.config/t5repro/key.pem",),
-    "certificate": ("t5repro certificate", "t5repro certificate --machine"),
+    "certificate": (
+        "t5repro certificate",
+        "t5repro certificate --engine jax --node pretrain/baseline",
+    ),
     "dvc rehydrate": ("t5repro dvc rehydrate",),
     "dvc raw": ("t5repro dvc raw",),
     "weights import": ("t5repro weights import exports/hf --folder exports/own",),

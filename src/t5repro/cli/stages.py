@@ -2,18 +2,16 @@
 
 import argparse
 import contextlib
-import dataclasses
 import importlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from t5repro.cli import c4
 from t5repro.cli.arguments import add_log, add_settings, parsed_settings
 from t5repro.cli.job_options import add_options, expected_inputs, job_of, named_files
 from t5repro.cli.parsers import Commands, add_command, add_group
-from t5repro.config.sections.devices import EngineName
 from t5repro.jobs.table import JOBS
 from t5repro.lineage.input_hashes import verify_inputs
 from t5repro.lineage.leftovers import exclusive, remove_leftovers_below
@@ -25,7 +23,6 @@ def add_stages(commands: Commands) -> None:
     """Add the command of every stage."""
     group = add_group(commands, "stage", "do the job of a rule; the rules call it")
     _add_preflight(group)
-    _add_repeat(group)
     for stage, job in JOBS.items():
         meaning = (job.__doc__ or "").partition(".")[0]
         parser = add_command(group, stage, partial(_run, stage), meaning[:1].lower() + meaning[1:])
@@ -44,39 +41,6 @@ def _add_preflight(commands: Commands) -> None:
     parser.add_argument("--slice", default="", help="such as v5e:4x4; default: devices.slice")
     parser.add_argument("--python", help="interpreter with the packages of the extra preflight")
     parser.add_argument("--report", type=Path, help="JSON file to write if the step fits")
-
-
-def _add_repeat(commands: Commands) -> None:
-    meaning = "repeat the first steps of a training on an engine; certificate --engine calls it"
-    parser = add_command(commands, "repeat", _repeat, meaning)
-    parser.add_argument("--engine", choices=get_args(EngineName), required=True, help="the engine")
-    precisions = ("float32", "float64")
-    parser.add_argument("--precision", choices=precisions, default="float32", help="of everything")
-    parser.add_argument("--steps", type=int, default=20, help="number of steps")
-    parser.add_argument("--folder", type=Path, required=True, help="receives states and losses")
-    parser.add_argument("--reference", type=Path, help="folder of an earlier repetition")
-    parser.add_argument("--free", action="store_true", help="start only step 1 from the reference")
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="RULE and the options of its job")
-
-
-def _repeat(arguments: argparse.Namespace) -> None:
-    rule, *words = arguments.words
-    parser = argparse.ArgumentParser()
-    add_settings(parser)
-    add_options(parser, rule)
-    job = job_of(rule, parser.parse_args(words))
-    from t5repro.train.repeated_steps import comparable, repeat
-
-    settings = comparable(
-        job.settings, rule, engine=arguments.engine, precision=arguments.precision
-    )
-    repeat(
-        dataclasses.replace(job, settings=settings),
-        arguments.folder,
-        steps=arguments.steps,
-        reference=arguments.reference,
-        free=arguments.free,
-    )
 
 
 def _preflight(arguments: argparse.Namespace) -> None:

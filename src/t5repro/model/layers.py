@@ -193,8 +193,6 @@ class RMSNorm(SeededLayer):
 class LayerNorm(RMSNorm):
     """Shift and scale each position to mean 0 and variance 1, then scale and shift each feature.
 
-    Statistics are float32 under every precision.
-
     Source: Ba et al., 2016; GPT ``norm``.
     """
 

@@ -6,6 +6,7 @@ leaves a state after each step, and the next program measures its distance from 
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,35 +54,47 @@ def repeat(
     """
     prepare(job.settings.devices, floatx=job.settings.devices.precision)
     # The engine reads its environment when it is imported: after `prepare`.
-    from t5repro.engines.engine import engine
-    from t5repro.model.checkpoints import load_state, save_state
     from t5repro.train.callback import steps_of
     from t5repro.train.loop import make_model, set_schedules
 
-    make = pretraining if isinstance(job, PretrainJob) else finetuning
-    training = make(job, code={})
+    training = (pretraining if isinstance(job, PretrainJob) else finetuning)(job, code={})
     model = make_model(training)
     set_schedules(training, model, offset=steps_of(model))
-    state = folder / _state(0)
-    save_state(state, model.network, model.optimizer)
-    losses, distances = [], []
+    repeat_steps(model, training.batches(0, steps), folder, reference=reference, free=free)
+
+
+def repeat_steps(
+    model: Any,
+    batches: Iterable[Any],
+    folder: Path,
+    *,
+    reference: Path | None = None,
+    free: bool = False,
+) -> None:
+    """Train a compiled model on some batches; see `repeat`."""
+    from t5repro.engines.engine import engine
+    from t5repro.model.checkpoints import load_state, save_state
+
     train = engine().single_step(model)
-    for step, batch in enumerate(training.batches(0, steps)):
+    losses, distances = [], []
+    save_state(folder / state_file(0), model.network, model.optimizer)
+    for step, batch in enumerate(batches):
         if reference and (step == 0 or not free):
-            load_state(reference / _state(step), model.network, model.optimizer)
+            load_state(reference / state_file(step), model.network, model.optimizer)
         losses.append(train(batch))
-        state = folder / _state(step + 1)
+        state = folder / state_file(step + 1)
         save_state(state, model.network, model.optimizer)
         if reference:
-            before = reference / _state(0 if free else step)
-            distances.append(_distance(state, reference / _state(step + 1), before))
+            before = reference / state_file(0 if free else step)
+            distances.append(_distance(state, reference / state_file(step + 1), before))
     result = {"libraries": engine().libraries(), "losses": losses, "distances": distances}
     if reference:
         result["losses_of_reference"] = read_json(reference / RESULT)["losses"]
     write_text(folder / RESULT, json.dumps(result))
 
 
-def _state(step: int) -> str:
+def state_file(step: int) -> str:
+    """Return the name of the state after some steps."""
     return f"state-{step}.safetensors"
 
 

@@ -76,7 +76,7 @@ class TensorFlowModel(TrainedModel):
         _, summed, *gradients = tf.while_loop(
             lambda number, *_: number < self.micro_batches,
             add,
-            (tf.constant(0), tf.constant(0.0), *zeros),
+            (tf.constant(0), tf.zeros((), floatx()), *zeros),
             parallel_iterations=1,  # more would keep the activations of several parts
             maximum_iterations=self.micro_batches,
         )

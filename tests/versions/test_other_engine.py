@@ -1,0 +1,99 @@
+"""What `certificate --engine` asks for before it starts, and how it judges."""
+
+import argparse
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from checkout import ROOT
+
+from t5repro.cli.arguments import add_settings
+from t5repro.cli.job_options import add_options, job_of, named_files
+from t5repro.errors import DeviceError, LineageError, SettingsError
+from t5repro.jobs.fields import fields_of
+from t5repro.jobs.table import JOBS
+from t5repro.plan.run_plan import RunPlan
+from t5repro.versions.other_engine import Comparison, Measure, compare_engines, interpreter
+
+DEMO = ROOT / "configs/demo.yaml"
+
+
+def compare(folder: Path, **change: Any) -> Comparison:
+    values: dict[str, Any] = {"engine": "jax", "steps": 20, "nodes": (), "python": "python"}
+    return compare_engines(DEMO, folder=folder, **(values | change))
+
+
+def measure(value: float, bar: float | None) -> Measure:
+    return Measure("pretrain baseline", "loss", value, bar, "step 1")
+
+
+def test_the_engine_of_the_run_is_no_other_engine(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="'tensorflow', the engine of the run; name 'jax'"):
+        compare(tmp_path, engine="tensorflow")
+
+
+def test_there_must_be_a_step(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--steps is 0; it must be at least 1"):
+        compare(tmp_path, steps=0)
+
+
+@pytest.mark.parametrize("name", ["pretrain/none", "vocab", "pretrain/"])
+def test_a_node_must_be_a_training_or_a_prediction(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: True)
+    with pytest.raises(LineageError, match=f"--node {name} is no .* they are pretrain/baseline, "):
+        compare(tmp_path, nodes=[name])
+
+
+def test_a_node_that_is_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: True)
+    monkeypatch.setattr("t5repro.versions.other_engine.RESULTS", str(tmp_path))
+    with pytest.raises(LineageError, match="pretrain/baseline/manifest.json is missing: build"):
+        compare(tmp_path, nodes=["pretrain"])
+
+
+def test_the_interpreter_of_an_engine_is_this_one_or_of_the_environment_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DeviceError, match=r"run `make .venv-jax/installed`, or name one with"):
+        interpreter("jax")
+    beside = Path(".venv-jax/bin/python")
+    beside.parent.mkdir(parents=True)
+    beside.touch()
+    assert interpreter("jax") == str(beside)
+
+
+def test_nothing_compared_is_no_agreement() -> None:
+    nothing = Comparison(("tensorflow", "jax"), {}, ())
+    assert not nothing.holds
+    assert "nothing was compared" in nothing.to_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "bar", "agrees"),
+    [(1e-6, 1e-6, True), (2e-6, 1e-6, False), (float("nan"), 1e-6, False), (1.0, None, True)],
+)
+def test_a_measure_agrees_up_to_its_bar(value: float, bar: float | None, agrees: bool) -> None:
+    comparison = Comparison(("tensorflow", "jax"), {}, (measure(value, bar),))
+    assert comparison.holds is agrees
+    assert ("differ by more than rounding" in comparison.to_text()) is not agrees
+
+
+@pytest.mark.parametrize("rule", ["pretrain", "finetune", "evaluate_predict"])
+def test_the_words_of_a_node_are_the_job_that_the_workflow_starts(rule: str) -> None:
+    plan = RunPlan.of_run_file(DEMO)
+    fields = {field.name for field in fields_of(JOBS[rule])}
+    for name in set(plan.nodes_of(rule).values()):
+        _, *words = plan.words(rule, name)
+        parser = argparse.ArgumentParser()
+        add_settings(parser)
+        add_options(parser, rule)
+        named = set(named_files(job_of(rule, parser.parse_args(words))))
+        files = plan.inputs(rule, name) | plan.outputs(rule, name)
+        for role in fields & set(files):
+            assert set(map(Path, files[role])) <= named
+        assert Path(f"results/demo/{rule}/{name}") in named
