@@ -59,7 +59,7 @@ def test_the_interpreter_of_an_engine_is_this_one_or_of_the_environment_beside_i
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DeviceError, match=r"run `make .venv-jax/installed`, or name one with"):
+    with pytest.raises(DeviceError, match="make .venv-jax/installed makes it, or name one with"):
         interpreter("jax")
     beside = Path(".venv-jax/bin/python")
     beside.parent.mkdir(parents=True)

@@ -154,8 +154,8 @@ def interpreter(engine: str) -> str:
     if beside.is_file():
         return str(beside)
     raise DeviceError(
-        f"no interpreter with {engine} is here; run `make {beside.parents[1]}/installed`, "
-        "or name one with --python"
+        f"no interpreter with {engine} is here: {beside} is missing; make {beside.parents[1]}"
+        "/installed makes it, or name one with --python"
     )
 
 
