@@ -225,6 +225,7 @@ def locate_url(graph: Graph, root: Path, url: str) -> list[CorpusLocation]:
 def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], CrawlRecord]:
     """Return (URL, time) -> crawl record of the pages that cleaning and deduplication kept."""
     inputs = {file.path: file for file in job.inputs if file.path.endswith(".parquet")}
+    # A job reads cleaned files and decisions about them: their writers tell which is which.
     producers = {path: graph.job_of(file) for path, file in inputs.items()}
     removals = [path for path, writer in producers.items() if writer and writer.rule == REMOVALS]
     # The decisions about a cleaned file have its name.

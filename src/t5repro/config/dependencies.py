@@ -41,6 +41,7 @@ def check_experiments(settings: Settings) -> None:
     names = [experiment.name for experiment in settings.experiments]
     settings_at = settings_by_name(settings)
     experiments = {name: settings_at(name) for name in names}
+    # Filled in the order of the run file: an experiment depends on earlier ones only.
     parts_of: dict[str, dict[str, Settings]] = {}
     for name, changed in experiments.items():
         try:
@@ -56,6 +57,7 @@ def check_experiments(settings: Settings) -> None:
                     )
             if changed.evaluate.ensemble:
                 _check_ensemble(name, experiments)
+        # The caller says in which lines of the run file the experiment is.
         except SettingsError as error:
             error.experiment = name
             raise
@@ -72,6 +74,7 @@ def _finetunings_settings(
     changed = settings_at(experiment)
     parts: dict[str, Settings] = {}
     for group, name in finetunings(changed, experiment).items():
+        # Nodes are named by experiment and group: two of one name would share their files.
         if group and name in experiments:
             raise SettingsError(
                 f"finetune.groups.{group} of experiment {experiment!r} is called {name!r}, as "
@@ -114,12 +117,14 @@ def _check_start(
             f"{label} is {source!r}; it must be one of the experiments before it: {earlier}"
         )
     parts = parts_of[source]
+    # An experiment without groups has seen all tasks, so any group may continue it.
     if group not in parts and "" not in parts:
         raise SettingsError(
             f"{label} is {source!r}, which is fine-tuned in the groups {sorted(parts)}, not on "
             f"{group or 'all tasks'}; start from an experiment without groups or with the same"
         )
     start_settings = parts[group] if group in parts else parts[""]
+    # What comes before fine-tuning must be equal: the same vocabulary, ids and network.
     before_finetuning = _stages(ancestors("finetune"))
     _check_equal(
         f"{label} names {source!r}",
@@ -144,6 +149,7 @@ def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
                 f"{label} names {member!r}; the experiments are {list(experiments)}"
             )
         member_settings = experiments[member]
+        # No chains: the models of an ensemble are those of its members' own fine-tuning.
         if member_settings.evaluate.ensemble:
             raise SettingsError(f"{label} names {member!r}, which is an ensemble itself")
         _check_equal(
@@ -196,6 +202,7 @@ def _without_devices(stages: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_equal(label: str, values: Mapping[str, Any], other_values: Mapping[str, Any]) -> None:
     """Raise SettingsError if two experiments differ in settings that must be equal."""
+    # The first difference is enough: others often follow from it.
     for key in values:
         if values[key] != other_values[key]:
             # The name of a setting does not contain its stage.

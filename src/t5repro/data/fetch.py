@@ -72,7 +72,7 @@ def missing_files(data: DataSettings, *, check_dates: bool = True) -> list[str]:
 
 
 def _check_date(path: Path) -> None:
-    """Refuse a date in the future: Snakemake would delete what is made of the file."""
+    """Refuse a date in the future: Snakemake would delete all results of the file."""
     if (ahead := path.stat().st_mtime - time.time()) > MAX_AHEAD:
         raise RawDataError(
             f"{path} has a date {ahead:,.0f} s in the future, so Snakemake would delete what is "

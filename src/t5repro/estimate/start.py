@@ -1,4 +1,4 @@
-"""What is checked and said when a run starts on this machine: memory, devices, time and disk."""
+"""Checks and messages when a run starts on this machine: memory, devices, time and disk."""
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path

@@ -51,7 +51,7 @@ class Execution:
 
     Attributes:
         job: the job.
-        facts: what is known about it; paths are without the run, which may differ.
+        facts: about it; paths are without the run, which may differ.
         job_inputs: the inputs that another job wrote.
     """
 

@@ -68,6 +68,7 @@ class Modules:
         if first != PREFIX:
             return None
         path = self._package.joinpath(*words)
+        # A module before a package of its name, though no folder has both.
         candidates = [path / "__init__.py"]
         if words:
             candidates.insert(0, path.with_name(f"{path.name}.py"))
@@ -97,7 +98,7 @@ def reach_of(modules: Modules, entry: str) -> Reach:
 
 
 class _Walk:
-    """The state of a walk: what is counted, and what is still to be followed."""
+    """The state of a walk: what is counted, and the statements that are still to be followed."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -112,6 +113,7 @@ class _Walk:
             module = self._modules.get(package)
             if package in self._executed or module is None:
                 continue
+            # Marked before its imports are followed: a circle of imports ends here.
             self._executed.add(package)
             self.files[module.path] = None
             for position, statement in enumerate(module.statements):
@@ -124,6 +126,7 @@ class _Walk:
         """Count all definitions of a module; its imports count if one of these uses them."""
         module = self._modules.get(name)
         for position, statement in enumerate(module.statements if module else ()):
+            # An unused import changes nothing but what Python runs, which `run` has counted.
             if not statement.is_import:
                 self._count(name, position)
 
@@ -149,6 +152,7 @@ class _Walk:
     def _follow(self, name: str, statement: Statement) -> None:
         if statement.is_import:
             return  # followed with the attribute that its user needs
+        # Imports inside a function bind names for this statement only.
         local: dict[str, list[Import]] = {}
         for imported in statement.imports:
             self._run_imported(imported)
@@ -156,6 +160,7 @@ class _Walk:
         for read, attribute in _uses(statement):
             for imported in local.get(read, ()):
                 self._add_imported(imported, attribute)
+            # Counted even if a local variable hides the name: too much is no fault, too little is.
             self._add_name(name, read, attribute)
 
     def _add_name(self, name: str, read: str, attribute: str) -> bool:
@@ -180,6 +185,7 @@ class _Walk:
         elif self._modules.get(member := f"{imported.module}.{imported.name}"):
             self._add_attribute(member, attribute)
         elif not self._add_name(imported.module, imported.name, attribute):
+            # A name that no statement binds comes from the module's own `__getattr__`.
             self._add_name(imported.module, "__getattr__", "")
 
     def _add_attribute(self, name: str, attribute: str) -> None:

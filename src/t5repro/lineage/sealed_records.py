@@ -41,7 +41,7 @@ class RecordCheck:
     """The records of a state, compared with their indexes.
 
     Attributes:
-        findings: what is wrong with them.
+        findings: faults of them.
         altered: jobs with a record that attests nothing: not the sealed one, or unreadable.
         records: job -> its record, if it is one.
         commits: what git knows about the commits and files that records name.

@@ -89,10 +89,12 @@ def files_below(folder: Path | str) -> list[str]:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         queue.append((entry.path, linked))
+                    # A broken link counts as a file: somebody must be told of it.
                     elif not entry.is_symlink() or not os.path.isdir(entry.path):
                         paths.append(entry.path)
                     elif not _leads_back(entry.path, linked):
                         queue.append((entry.path, linked | {os.path.realpath(entry.path)}))
+        # A folder may vanish while a run writes beside this walk.
         except (FileNotFoundError, NotADirectoryError):
             continue
     return sorted(paths)
@@ -100,6 +102,7 @@ def files_below(folder: Path | str) -> list[str]:
 
 def _leads_back(link: str, linked: frozenset[str]) -> bool:
     """Return whether a link leads to a folder that it is in, or that an earlier link led to."""
+    # Resolved, since a link may lead back through other links.
     target = os.path.realpath(link)
     parent = os.path.realpath(os.path.dirname(link))
     return target in linked or os.path.commonpath([target, parent]) == target
@@ -133,6 +136,7 @@ class Revision:
         Raises:
             ArtifactError: the file list of a folder is not in the cache.
         """
+        # From the file lists of folders in the cache: git knows only the hash of a list.
         return dict(tracked_files(self.root, self.lock().cached_outputs))
 
     @cached_property
@@ -173,6 +177,7 @@ def open_store(root: Path, state: str | None) -> Folder | Revision:
     """
     if state is None:
         return Folder(root)
+    # A folder wins over a revision of the same name.
     if (folder := Path(state)).is_dir():
         return Folder(checkout_of(folder), name=state)
     return Revision(root, commit_of(root, state))

@@ -78,6 +78,7 @@ def check_lock(
 ) -> Iterator[Finding]:
     """Check every tracked file and folder; a lock that index and folder contradict is blamed."""
     writers = {artifact.path: name for name, job in graph.jobs.items() for artifact in job.outputs}
+    # Run indexes repeat the hashes of folders: of three facts the odd one out is blamed.
     sealed = {
         stage: (entry.md5, index_path(run))
         for run, index in indexes.items()
@@ -87,8 +88,10 @@ def check_lock(
         md5, index = sealed.get(folder.tracked.stage or FETCH, ("", ""))
         if md5 and md5 != folder.tracked.md5:
             yield _unlike_index(folder, md5, index)
+        # A hash that differs in a few digits was edited by hand; no other file has it by chance.
         if are_lookalikes(folder.md5, folder.tracked.md5):
             yield _altered_digits(folder)
+        # A folder that agrees with its index is not to blame: the lock is, and was named above.
         elif not folder.as_locked and folder.md5 != md5:
             yield from _check_folder(root, folder, writers)
     for tracked in lock.cached_outputs:
@@ -96,6 +99,7 @@ def check_lock(
             continue
         actual = hasher.md5(tracked.path)
         job = writers.get(tracked.path, tracked.stage)
+        # A folder under the name of a file has no hash of its own to compare.
         if (root / tracked.path).is_dir():
             message = f"its hash of {tracked.path} is of a file, not of a folder; restore it"
             yield Finding(ALTERED, tracked.source, tracked.stage, f"{message} with git checkout")
@@ -150,9 +154,11 @@ def _check_folder(
     try:
         expected = folder_files(root, tracked)
     except ArtifactError as error:
+        # Without its list in the cache the folder is known to differ, but not in which file.
         message = f"its hash is not the one in {tracked.source}; to name the file: {error}"
         yield Finding(ALTERED, tracked.path, tracked.stage, message)
         return
+    # Both sides: a file may be missing, unknown or altered.
     for name in sorted(actual.keys() | expected.keys()):
         path = f"{tracked.path}/{name}"
         job = writers.get(path, tracked.stage)
@@ -189,6 +195,7 @@ def check_pipeline(root: Path, lock: Lock, committed: Committed) -> Iterator[Fin
     try:
         stages = parse_yaml(read_file(path))["stages"]
         shapes = {name: _pipeline_shape(entry) for name, entry in stages.items()}
+    # Anybody may have edited it, so any shape of its content is possible.
     except (OSError, ValueError, KeyError, TypeError, AttributeError, YAMLError) as error:
         message = f"not in DVC's format ({error}); generate it again"
         yield Finding(ALTERED, PIPELINE_FILE, "", message)
@@ -217,6 +224,7 @@ def _locked_shape(entry: LockedStage) -> Shape:
 
 
 def _pipeline_shape(entry: Mapping[str, Any]) -> Shape:
+    # The lock does not tell metrics and plots from other outputs.
     outputs = (output for kind in ("outs", "metrics", "plots") for output in entry.get(kind, []))
     return (
         str(entry.get("cmd", "")).strip(),

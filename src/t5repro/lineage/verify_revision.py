@@ -38,6 +38,7 @@ def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
     lock = revision.lock()
     files, findings = _tracked_files(revision, lock)
     findings += _check_generated(revision, lock)
+    # Warnings leave all objects in place.
     absent = any(finding.kind not in WARNINGS for finding in findings)
     hashed = 0
     for name, md5 in files.items():
@@ -46,6 +47,7 @@ def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
             message = f"md5 {md5[:12]} is not in DVC's cache; {cure_of_absence(revision.root)}"
             findings.append(Finding(MISSING, name, "", message))
             absent = True
+        # Manifests are read in any case: the checks of the graph below rest on them.
         elif deep or name.endswith(MANIFEST):
             hashed += 1
             if hash_file(path).md5 != md5:
@@ -55,6 +57,7 @@ def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
     if not absent:  # else a manifest may be missing, and every link to it would be reported
         graph, manifest_findings = _check_manifests(revision, lock)
         findings += manifest_findings
+    # Signatures are checked even if objects are absent: records are in git.
     runs = sealed_runs(revision.names(RECORDS, ""))
     bad_signatures, attestations = check_signatures(
         revision.root, runs, revision.committed, revision.name
@@ -70,6 +73,7 @@ def _check_generated(revision: Revision, lock: Lock) -> Iterator[Finding]:
         if not is_in_git(tracked.path):
             continue
         files = files_at(revision.root, revision.name, [tracked.path])
+        # DVC's MD5 of the content, which git's own object name is not.
         hashes = {name: _md5(data) for name, data in files.items()}
         if not files:
             message = f"{LOCK_FILE} has it, the commit does not; run t5repro config generate"
@@ -101,6 +105,7 @@ def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list
         try:
             contents = folder_files(revision.root, tracked)
         except ArtifactError as error:
+            # A list that is there and cannot be read was altered.
             exists = object_path(revision.root, tracked.md5).is_file()
             kind = ALTERED if exists else MISSING
             findings.append(Finding(kind, tracked.path, tracked.stage, str(error)))
@@ -112,6 +117,7 @@ def _tracked_files(revision: Revision, lock: Lock) -> tuple[dict[str, str], list
 def _check_manifests(revision: Revision, lock: Lock) -> tuple[Graph, list[Finding]]:
     """Return the graph of the revision, and contradictions among manifests and records."""
     faults: list[tuple[str, str]] = []
+    # Indexes first: they say which records are sealed, and only these are believed.
     indexes = read_indexes(revision, faults)
     check = read_checked(revision, indexes)
     graph = Graph(read_jobs(revision, check.intact, faults))
@@ -128,6 +134,7 @@ def _check_sizes(revision: Revision, graph: Graph) -> Iterator[Finding]:
         if md5 is None:
             message = f"{job} wrote it, but {LOCK_FILE} does not track it"
             yield Finding(MISSING, path, job, message)
+        # The size is compared without `deep`: it costs no reading.
         elif object_path(revision.root, md5).stat().st_size != artifact.length:
             message = f"{job} wrote {artifact.length} bytes, its object in the cache has others"
             yield Finding(ALTERED, path, job, message)

@@ -77,6 +77,7 @@ def read_foreign(folder: Path) -> ForeignWeights:
         ArtifactError: the folder contains no readable weights.
         CheckpointError: the weights do not belong to a T5 encoder-decoder.
     """
+    # A reader that returns nothing leaves the folder to the readers after it.
     for pattern, reader in READERS.values():
         if any(folder.glob(pattern)):
             weights = reader(folder)

@@ -35,12 +35,14 @@ def read_pairs(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
         for complete_pairs, (source_line, target_line) in enumerate(pairs):
             if source_line is None or target_line is None:
                 longer = target if source_line is None else source
+                # The rest is counted, so that the message has both numbers of lines.
                 longer_lines = complete_pairs + 1 + sum(1 for _ in pairs)
                 raise TaskDataError(
                     f"{source} and {target} are not aligned: {longer} has {longer_lines} lines, "
                     f"the other {complete_pairs}; allowed: equal numbers of lines; "
                     "download both again, from one release"
                 )
+            # Counted before empty sides are left out, so that `idx` counts the lines of the files.
             count += 1
             location, source_text = source_line
             _, target_text = target_line

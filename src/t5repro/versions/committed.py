@@ -38,8 +38,10 @@ class CommittedRun:
 
     def records(self, stage: PlannedStage) -> list[Record]:
         """Return the committed records of the jobs of a stage."""
+        # Read once: several questions about a stage need them, and git is asked for each file.
         if stage.name not in self._records:
             paths = {job.record.as_posix() for job in stage.jobs}
+            # A stage may be committed with fewer jobs than are planned here.
             present = paths.intersection(self._files.names(RECORDS, ".json"))
             self._records[stage.name] = [record_in(self._files, path) for path in sorted(present)]
         return self._records[stage.name]
@@ -61,6 +63,7 @@ class CommittedRun:
 
     def _record_fault(self, stage: PlannedStage) -> str | None:
         """Return why the committed records of a stage are not of the committed lock."""
+        # Lock, index and records are three files: each must be the one that the next names.
         sealed = self._index.get(stage.name)
         if sealed is None:
             return f"{self._index_path} at {self.revision} has no stage {stage.name}"
@@ -105,6 +108,7 @@ class CommittedRun:
         for record in self.records(stage):
             for file in record.end.inputs if record.end else ():
                 sha256 = checkout.hasher.sha256(file.path)
+                # An absent input tells nothing: results may be pulled without it.
                 if sha256 and sha256 != file.sha256:
                     return file.path
         return None
@@ -120,6 +124,7 @@ class CommittedRun:
             return f"{source} is not the committed one"
         if changed is not None:
             return changed.text("as committed", "here")
+        # Other inputs are results: their difference has an origin of its own.
         for path in (path for path in stage.inputs if path.startswith("data/")):
             if locked.deps.get(path) != checkout.hasher.md5(path):
                 return f"{path} is not the committed one"
@@ -128,6 +133,7 @@ class CommittedRun:
     def _changed_source(self, code_file: str, closure: dict[str, str]) -> str:
         """Return the first source file that differs; the code file itself if none is known."""
         data = file_at(Path(), self.revision, code_file)
+        # Without the committed file only its name can be told.
         if data is None:
             return code_file
         committed = JobFacts(definitions=parse_json(data))
@@ -146,6 +152,7 @@ def numbers_here(stage: PlannedStage, files: StageFiles) -> Mapping[str, float]:
         for manifest in (path for path in job.outputs if path.endswith(MANIFEST)):
             for output in read_json(Path(manifest))["outputs"]:
                 hashes = files.files.get(output["path"])
+                # Numbers of a manifest count only if its files are the ones it describes.
                 if hashes and hashes.sha256 != output["sha256"]:
                     raise ArtifactError(
                         f"{output['path']} is not the file that its job wrote; rerun {stage.name}"

@@ -11,26 +11,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.reproducibility import EXACT
 from t5repro.errors import LineageError
-from t5repro.lineage.dvc_lock import LOCK_FILE, TrackedPath, folder_md5, read_lock
 from t5repro.lineage.facts import facts_of_job, facts_of_record, unlike_packages
 from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph, topological_order
-from t5repro.lineage.hashes import Hasher, hash_file
+from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.record import read_record
 from t5repro.lineage.store import Folder
-from t5repro.lineage.tolerance import files_agree, reproducibility_of
-from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.randomness import stream
 from t5repro.versions.clean_environment import CleanEnvironment, scrubbed_variables
+from t5repro.versions.rebuilt_files import FileOutcome, compare_outputs, compare_with_lock
 
-SAME, WITHIN, DIFFERENT, ABSENT = "same bytes", "within tolerance", "different", "not built"
 LOG_LINES = 15
 
 
@@ -48,30 +44,6 @@ class Invocation:
         if self.configfile:
             arguments += ["--configfile", str(self.configfile)]
         return arguments
-
-
-@dataclass(frozen=True)
-class FileOutcome:
-    """The comparison of one rebuilt file.
-
-    Attributes:
-        path: the file.
-        job: the job that writes it.
-        promise: how closely the job is repeated, as `reproducibility_of` says.
-        result: one of the constants above.
-        detail: hashes or distance.
-    """
-
-    path: str
-    job: str
-    promise: str
-    result: str
-    detail: str
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the file came out as its stage promises."""
-        return self.result in (SAME, WITHIN)
 
 
 @dataclass(frozen=True)
@@ -166,8 +138,8 @@ def rebuild(
             _run_snakemake_clean(clone, jobs, run or Invocation(), python, home)
             jobs = [*_earlier_jobs(graph, jobs), *jobs]
             notes += _unlike_packages(root, clone, jobs)
-        outcomes = [outcome for job in jobs for outcome in _compare(root, clone, job)]
-        outcomes += _compare_with_lock(root, clone, jobs)
+        outcomes = [outcome for job in jobs for outcome in compare_outputs(root, clone, job)]
+        outcomes += compare_with_lock(root, clone, jobs)
     return Rebuild(commit, seed, tuple(outcomes), tuple(notes))
 
 
@@ -228,6 +200,7 @@ def _link_raw_data(root: Path, clone: Path, graph: Graph) -> None:
     for job in graph.jobs.values():
         if job.rule == DATA:
             folder = Path(job.settings["data"]["folder"])
+            # An absolute folder is found by the clone as it is.
             if not folder.is_absolute() and ".." not in folder.parts:
                 target = clone / folder
                 if not target.exists():
@@ -250,6 +223,7 @@ def _dependencies(graph: Graph, jobs: Iterable[Job]) -> list[Job]:
     """Return all jobs that some jobs depend on."""
     dependencies: dict[str, Job] = {}
     queue = list(jobs)
+    # Marked when they are found: two ways to a job would follow it twice.
     while queue:
         for earlier in graph.before(queue.pop()):
             if earlier.name not in dependencies:
@@ -263,6 +237,7 @@ def _copy(source: Path, target: Path, sha256: str) -> list[str]:
         raise LineageError(f"{source} is missing; restore it with dvc pull")
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
+    # A note and no error: the outputs show whether it matters.
     if hash_file(target).sha256 == sha256:
         return []
     return [f"the input {source.name} differs from its manifest: run t5repro verify"]
@@ -271,6 +246,7 @@ def _copy(source: Path, target: Path, sha256: str) -> list[str]:
 def _run_snakemake(clone: Path, jobs: Sequence[Job], run: Invocation) -> None:
     """Run the selected jobs, and no other rule, in the clone."""
     rules = {name for job in jobs for name in _rules_in_snakefile(job)}
+    # Every other rule must find its outputs in place: one that runs would hide a missing input.
     options = ["--allowed-rules", *sorted(rules), "--force"]
     variables = {
         **os.environ,
@@ -334,63 +310,9 @@ def _unlike_packages(root: Path, clone: Path, jobs: Iterable[Job]) -> list[str]:
     for job in jobs:
         rebuilt = Path("records", f"{job.name}.json")
         if not (clone / rebuilt).is_file():
-            continue
+            continue  # the job did not run in the clone
         facts, clean = facts_of_job(job), facts_of_record(read_record(clone / rebuilt))
         for name in unlike_packages(facts, clean):
             text = f"{job.name} ran with other files of {name} than the lock installs"
             notes.setdefault(name, text)
     return [notes[name] for name in sorted(notes)]
-
-
-def _compare(root: Path, clone: Path, job: Job) -> Iterator[FileOutcome]:
-    """Compare every output of a job with the file in the checkout."""
-    promise = reproducibility_of(job)
-    for artifact in job.outputs:
-        path, rebuilt = artifact.path, clone / artifact.path
-        if not rebuilt.is_file():
-            message = "the rebuilt job does not write it"
-            yield FileOutcome(path, job.name, promise, ABSENT, message)
-            continue
-        sha256 = hash_file(rebuilt).sha256
-        if sha256 == artifact.sha256:
-            yield FileOutcome(path, job.name, promise, SAME, sha256[:12])
-        # A tolerance needs both files; hashes cannot say how far numbers are apart.
-        elif promise != EXACT and (root / path).is_file():
-            agrees, distance = files_agree(root / path, rebuilt)
-            yield FileOutcome(path, job.name, promise, WITHIN if agrees else DIFFERENT, distance)
-        else:
-            detail = f"rebuilt {sha256[:12]}, here {artifact.sha256[:12]}"
-            yield FileOutcome(path, job.name, promise, DIFFERENT, detail)
-
-
-def _compare_with_lock(root: Path, clone: Path, jobs: Sequence[Job]) -> Iterator[FileOutcome]:
-    """Compare the outputs of exact jobs with `dvc.lock`, which may be forged with the results."""
-    writers: dict[str, str] = {}
-    rebuilt: dict[str, str] = {}
-    for job in jobs:
-        if reproducibility_of(job) == EXACT:
-            for artifact in job.outputs:
-                if (clone / artifact.path).is_file():
-                    writers[artifact.path] = job.name
-                    rebuilt[artifact.path] = hash_file(clone / artifact.path).md5
-    hasher = Hasher(root)
-    for tracked in read_lock(root).outputs:
-        path = next((path for path in rebuilt if _contains(tracked, path)), None)
-        if path is None:
-            continue
-        md5 = _folder_md5(root, tracked, rebuilt, hasher) if tracked.is_folder else rebuilt[path]
-        if md5 != tracked.md5:
-            detail = f"rebuilt md5 {md5[:12]}, {LOCK_FILE} says {tracked.md5[:12]}"
-            yield FileOutcome(tracked.path, writers[path], EXACT, DIFFERENT, detail)
-
-
-def _contains(tracked: TrackedPath, path: str) -> bool:
-    return path == tracked.path or (tracked.is_folder and path.startswith(f"{tracked.path}/"))
-
-
-def _folder_md5(root: Path, folder: TrackedPath, rebuilt: dict[str, str], hasher: Hasher) -> str:
-    """Return the hash of a folder with the rebuilt files in place of those in the checkout."""
-    hashes = folder_hashes(root, folder.path, hasher)
-    return folder_md5(
-        {name: rebuilt.get(f"{folder.path}/{name}", md5) for name, md5 in hashes.items()}
-    )

@@ -68,6 +68,7 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
             tempfile.TemporaryDirectory(prefix="t5repro-wet-", dir=_local_folder()) as scratch,
             local_copies(task.crawl.only(path), Path(scratch), task.fetch) as copies,
         ):
+            # Deleted before the next one is fetched: a task has one WET file on the worker's disk.
             (file,) = copies.as_they_arrive()
             for batch, sizes in clean.cleaned_batches([file], cleaner, tally):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -75,6 +76,7 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
                 columns |= {name: [key] * len(batch) for name, key in keys.items()}
                 columns |= {"size": sizes}
                 yield with_columns(CLEANED, columns)
+            # Hashed before the copy is deleted; a file that could not be fetched has no hash.
             wet = describe_file(file) | {"path": path.as_posix()} if os.path.isfile(file) else None
         yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet}, output=output)
 
@@ -102,6 +104,7 @@ def write_cleaned(
         if output == NO_VALUE:
             continue
         tally = CleanTally()
+        # The counts before the first file belong to one output only, or they would be added twice.
         for counts in ([initial_counts] if output == 0 else []) + [note["tally"] for note in notes]:
             tally.merge(counts)
         with clean.cleaned_writer(folder / names[output], tally) as writer:
@@ -133,6 +136,7 @@ def filter_pages(batches: Batches, job: CorpusJob, pieces: Sequence[Piece]) -> B
 def _file_numbered(batch: pa.RecordBatch, settings: C4Stage) -> pa.RecordBatch:
     """Return pages, columns `page_filter.SELECTED`, with the number of their file."""
     shards = settings.c4.output_shards
+    # The high half of a page's key decides its file, the rest its place there.
     high = batch.column("high").to_numpy()
     languages = {name: index for index, name in enumerate(settings.c4.languages)}
     language = np.array([languages[name] for name in batch.column("language").to_pylist()], int)
@@ -164,6 +168,7 @@ def write_files(batches: Batches, names: Sequence[str], folder: Path) -> Batches
                 table = pa.Table.from_batches([cast_to(batch, tables.CORPUS)])
                 writer.append(table, np.zeros(len(table), dtype=np.int64))
             writer.close()
+        # Described by the task that wrote it: the driver would read the corpus again.
         yield note_batch(NOTES, {"file": path.name, "description": describe_file(path)})
 
 

@@ -114,8 +114,10 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
         urls = from_numbers(spark, len(pieces), kernel, dedup.URLS, context)
         pages = sum(count for _, count in names)
         older = _later_copies(urls, URL, partitions_for(spark, partitions, pages), context)
+        # Read twice below, by the units and by the decisions; on disk, since memory is for sorting.
         older = older.persist(StorageLevel.DISK_ONLY)
         copies = [older]
+        # Units of later copies of a page do not count: URLs are decided first.
         if unit in KEY_COLUMNS:
             firsts = map_frame(
                 _by_piece(spark, len(pieces), copies),
@@ -136,7 +138,7 @@ def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:
         ordered = by_shard.sortWithinPartitions("shard", "row")
         writer = partial(dedup.write_decisions, shards=names, folder=folder)
         notes = collect_notes(map_frame(ordered, writer, NOTES, context), "c4_dedup")
-        older.unpersist()
+        older.unpersist()  # the notes have come, so every task is done
         counts = sum((Counter(note["counts"]) for note in notes), removals.zero_counts())
         for number in set(range(len(shards))) - {note["shard"] for note in notes}:
             # A cleaned file without pages has no piece.
@@ -167,6 +169,7 @@ def _file_ranks(spark: Any, pieces: Sequence[dedup.Piece], context: Context) -> 
 def _later_copies(rows: Any, kind: int, partitions: int, context: Context) -> Any:
     """Return the frame of all rows but the first of each key."""
     order = [name for name in rows.columns if name != "note"]
+    # All rows of a key in one task, the first in the order of one machine at their head.
     by_key = rows.repartition(partitions, "key").sortWithinPartitions(*order)
     return map_frame(by_key, partial(dedup.later_of_key, kind=kind), dedup.COPIES, context)
 
@@ -220,9 +223,11 @@ def write_corpus(spark: Any, job: CorpusJob, *, partitions: int = 0) -> None:
                 descriptions[note["file"]] = note["description"]
             else:
                 page_filter.counts.merge(note["counts"])
+        # Before a file has its final name: a language without a page is a fault.
         page_filter.check_languages()
         job.folder.mkdir(parents=True, exist_ok=True)
         for name in names:
+            # A file without pages has no task.
             if name not in descriptions:
                 descriptions[name] = kernels.write_empty_file(folder / name)
             os.replace(folder / name, job.folder / name)
