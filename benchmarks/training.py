@@ -6,7 +6,8 @@ Everybody trains the same shape on the same made-up ids, full rows, dropout 0.1,
 Adafactor and two threads: ours as the stage does (`t5repro.train.fresh_model` under `fit`),
 Hugging Face eager with its Adafactor, keras-hub's backbone with Keras's Adafactor under `fit`. The
 first steps, which compile, are not counted. The machine's matrix product is measured as well.
-Everybody uses the processor's widest instructions; ours is measured with the default, AVX2, too.
+Everybody uses the processor's widest instructions; ours is measured with the default, AVX2, too,
+and on JAX, in the environment that `make parity` makes for it.
 """
 
 import argparse
@@ -17,10 +18,13 @@ from statistics import median
 import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
+ROOT = Path(__file__).resolve().parents[1]
 SHAPES = ("tiny", "small")
 PROGRAMS = {
-    "t5repro": ("training_ours", "native"),
-    "t5repro, AVX2": ("training_ours", "avx2"),
+    "t5repro": ("training_ours", "native", "tensorflow"),
+    "t5repro, AVX2": ("training_ours", "avx2", "tensorflow"),
+    "t5repro on JAX": ("training_ours", "native", "jax"),
+    "t5repro on JAX, AVX2": ("training_ours", "avx2", "jax"),
     "Hugging Face eager": ("training_huggingface",),
     "keras-hub fit": ("training_keras_hub",),
     "matrix product": ("training_product",),
@@ -40,7 +44,10 @@ def main() -> None:
     print(f"medians of {arguments.rounds} rounds of {arguments.steps} steps; {runs.machine()}\n")
     for shape in arguments.shapes:
         commands = {
-            name: [sys.executable, str(PEERS / f"{file}.py"), shape, str(arguments.steps), *more]
+            name: [
+                str(ROOT / ".venv-jax/bin/python") if "jax" in more else sys.executable,
+                *(str(PEERS / f"{file}.py"), shape, str(arguments.steps), *more),
+            ]
             for name, (file, *more) in PROGRAMS.items()
         }
         if arguments.before:

@@ -1,10 +1,10 @@
-"""t5repro's training step: python training_ours.py SHAPE STEPS INSTRUCTION_SET."""
+"""t5repro's training step: python training_ours.py SHAPE STEPS INSTRUCTION_SET ENGINE."""
 
 import sys
 
 import training_shapes as shared
 
-from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings, EngineName
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.training import LearningRate
@@ -12,15 +12,16 @@ from t5repro.config.sections.vocab import VocabSettings
 from t5repro.engines.devices import prepare
 
 
-def main(name: str, steps: int, instruction_set: str) -> None:
+def main(name: str, steps: int, instruction_set: str, engine_name: EngineName) -> None:
     """Train and print the time of a step."""
     shape = shared.SHAPES[name]
-    devices = DevicesSettings(instruction_set=instruction_set)
+    devices = DevicesSettings(engine=engine_name, instruction_set=instruction_set)
     prepare(devices)
     import keras
     import numpy as np
-    import tensorflow as tf
 
+    from t5repro.engines.engine import engine
+    from t5repro.inputs.batches import Batches
     from t5repro.train.fresh_model import fresh_model
 
     settings = PretrainStage(
@@ -44,13 +45,17 @@ def main(name: str, steps: int, instruction_set: str) -> None:
         "decoder_ids": ids["shifted"],
         "decoder_segments": np.ones_like(ids["targets"]),
     }
-    data = tf.data.Dataset.from_tensors((features, ids["targets"])).repeat()
     clock = shared.Clock()
-    ticks = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: clock.tick())
+    # The loss is waited for: JAX returns from a step before it is computed.
+    ticks = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: (float(logs["loss"]), clock.tick())
+    )
     count = steps + shared.WARM_UP_STEPS
-    model.fit(data.take(count), epochs=1, callbacks=[ticks], verbose=0)
+    batches = Batches(lambda step: (features, ids["targets"]), 0, count)
+    fed = engine().feed(batches)
+    model.fit(fed, epochs=1, steps_per_epoch=count, callbacks=[ticks], verbose=0)
     clock.tell(shared.tokens(shape), shared.flops(shape))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4])
