@@ -205,7 +205,7 @@ def executed_in_training(job_of, tiny):
     def executed(name):
         job = job_of(name)
         model = loop.make_model(job)
-        loop.schedule_unfreezing(job, model, offset=0)
+        loop.set_schedules(job, model, offset=0)
         features, targets = batch_of(tiny, job.settings.model)
         return executed_operations(
             lambda features, targets: model.train_step((features, targets)), features, targets
