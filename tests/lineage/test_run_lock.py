@@ -71,11 +71,12 @@ def test_a_run_waits_for_the_jobs_that_a_killed_run_left_behind(tmp_path: Path) 
     assert run.returncode == 0
 
 
-@pytest.mark.parametrize("shared", ["results", "results/demo"])
+@pytest.mark.parametrize("shared", ["results", "results/demo", "work", "work/demo"])
 def test_two_checkouts_that_share_results_by_links_are_kept_apart(
     tmp_path: Path, shared: str
 ) -> None:
-    (tmp_path / "first/results/demo").mkdir(parents=True)
+    for name in ("results/demo", "work/demo"):
+        (tmp_path / "first" / name).mkdir(parents=True)
     (tmp_path / "second" / shared).parent.mkdir(parents=True)
     (tmp_path / "second" / shared).symlink_to(tmp_path / "first" / shared)
     locks = [tmp_path / name / ".snakemake/lock" for name in ("first", "second")]

@@ -30,6 +30,15 @@ def kinds(verdict: Verdict) -> dict[str, str]:
     return {finding.path: finding.kind for finding in verdict.findings}
 
 
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_folder_without_a_run_is_no_run_that_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", *option]) == 2
+    assert "there is nothing to verify here" in capsys.readouterr().err
+
+
 def test_a_run_that_holds_is_said_to_hold(run: Path) -> None:
     verdict = verify_tree(run)
     assert verdict.findings == ()

@@ -25,6 +25,15 @@ def test_a_missing_device_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n" not in fault
 
 
+def test_the_library_of_the_settings_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: run(["false"], capture_output=True, text=True)
+    )
+    fault = device_fault(DevicesSettings(kind="gpu", engine="jax"))
+    assert fault == "devices.kind is 'gpu' and JAX cannot use it: no message"
+
+
 @pytest.mark.parametrize(
     ("program", "fault"),
     [

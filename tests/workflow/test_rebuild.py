@@ -79,4 +79,4 @@ def test_an_unknown_stage_is_refused(copy: Path) -> None:
     ran = rebuild(copy, "nothing")
     assert ran.returncode == 2
     assert "no such job in results/; rules are" in ran.stderr
-    assert "not both" in rebuild(copy).stderr
+    assert "name a stage, such as t5repro rebuild --clean vocab" in rebuild(copy).stderr

@@ -16,11 +16,10 @@ from t5repro.cli.parsers import Commands, Handler, Writes, add_command
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
-from t5repro.lineage.store import Folder, Revision, open_store
+from t5repro.lineage.store import WORK, Folder, Revision, open_store
 from t5repro.progress import printable
 
 OK, FINDINGS = 0, 1
-WORK = Path("work")
 
 
 class Answer(Protocol):
@@ -233,7 +232,7 @@ def _verify_study(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         verdict = verify_study(arguments.study, arguments.unpack)
     else:
-        WORK.mkdir(exist_ok=True)  # inside the checkout git knows the commits of the records
+        Path(WORK).mkdir(exist_ok=True)  # inside the checkout git knows the commits of the records
         with TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=WORK) as folder:
             verdict = verify_study(arguments.study, Path(folder))
     _print(verdict, arguments)

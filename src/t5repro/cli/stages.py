@@ -12,6 +12,7 @@ from t5repro.cli import c4
 from t5repro.cli.arguments import add_log, add_settings, parsed_settings
 from t5repro.cli.job_options import add_options, expected_inputs, job_of, named_files
 from t5repro.cli.parsers import Commands, add_command, add_group
+from t5repro.config.sections.devices import TITLES
 from t5repro.jobs.table import JOBS
 from t5repro.lineage.input_hashes import verify_inputs
 from t5repro.lineage.leftovers import exclusive, remove_leftovers_below
@@ -110,8 +111,7 @@ def _predict(stage: str, job: Any) -> None:
 
 def _announce_engine(stage: str, job: Any) -> None:
     """Print a sign of life: until the first step it is minutes on a busy machine."""
-    name = {"tensorflow": "TensorFlow", "jax": "JAX"}[job.settings.devices.engine]
-    announce(f"{name_of_work(stage)}: starting {name}")
+    announce(f"{name_of_work(stage)}: starting {TITLES[job.settings.devices.engine]}")
 
 
 def _entry(stage: str) -> Callable[..., None]:

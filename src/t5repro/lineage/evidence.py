@@ -26,10 +26,9 @@ from t5repro.lineage.record_index import (
 )
 from t5repro.lineage.sealed_records import read_checked
 from t5repro.lineage.signatures import check_signatures
-from t5repro.lineage.store import Folder, Revision
+from t5repro.lineage.store import WORK, Folder, Revision
 from t5repro.lineage.verify_committed import Committed, read_committed
 
-WORK = Path("work")
 UNATTESTED = "processor, devices, environment and times"
 
 
@@ -110,7 +109,7 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
 
 def repetition_path(record: str) -> Path:
     """Return where `seal` moves the record of a job that repeated the result of a committed one."""
-    return WORK / record
+    return Path(WORK, record)
 
 
 def _repetition(root: Path, path: str, job: Job) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from t5repro.errors import StorageError, storage_error
-from t5repro.lineage.store import RESULTS
+from t5repro.lineage.store import RESULTS, WORK
 from t5repro.progress import announce
 
 RUN_LOCK = Path(".snakemake/t5repro.lock")
@@ -59,9 +59,9 @@ def acquire(path: Path = RUN_LOCK) -> contextlib.ExitStack:
 
 
 def _result_folders(root: Path) -> list[Path]:
-    """Return the folder of results and that of each run, without links, each once."""
-    results = root / RESULTS
-    folders = [results, *results.iterdir()] if results.is_dir() else []
+    """Return the folders of results and of checkpoints, and those of each run, each once."""
+    places = [place for place in (root / RESULTS, root / WORK) if place.is_dir()]
+    folders = [*places, *(folder for place in places for folder in place.iterdir())]
     return sorted({folder.resolve() for folder in folders if folder.is_dir()})
 
 

@@ -19,6 +19,7 @@ from t5repro.lineage.git import commit_of, file_at, files_at
 
 RESULTS = "results"
 RECORDS = "records"
+WORK = "work"  # checkpoints of unfinished trainings, records of repeated jobs
 
 
 class Store(Protocol):

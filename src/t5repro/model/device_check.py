@@ -6,7 +6,7 @@ It asks in a process of its own: a TPU has one process at a time, and the run ha
 import subprocess
 import sys
 
-from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.devices import TITLES, DevicesSettings
 from t5repro.engines.devices import prepare
 from t5repro.errors import DeviceError
 
@@ -18,6 +18,7 @@ def device_fault(settings: DevicesSettings) -> str:
     """Return why the device cannot be used, in one line; empty if it can."""
     if settings.kind == "cpu":
         return ""
+    library = TITLES[settings.engine]
     try:
         process = subprocess.run(
             [sys.executable, "-m", "t5repro.model.device_check", settings.model_dump_json()],
@@ -28,13 +29,13 @@ def device_fault(settings: DevicesSettings) -> str:
         )
     except subprocess.TimeoutExpired:
         return (
-            f"devices.kind is {settings.kind!r} and TensorFlow did not start on it within "
+            f"devices.kind is {settings.kind!r} and {library} did not start on it within "
             f"{LONGEST_SECONDS} seconds; set devices.kind to 'cpu', or end what uses the device"
         )
     faults = [line for line in process.stdout.splitlines() if line.startswith(MARK)]
     if process.returncode and not faults:
         last_line = process.stderr.strip().splitlines()[-1:] or ["no message"]
-        return f"devices.kind is {settings.kind!r} and TensorFlow cannot use it: {last_line[0]}"
+        return f"devices.kind is {settings.kind!r} and {library} cannot use it: {last_line[0]}"
     return faults[0].removeprefix(MARK) if faults else ""
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from t5repro.jobs.fields import JobField, Place, fields_of
 from t5repro.jobs.table import JOBS
-from t5repro.lineage.store import RESULTS
+from t5repro.lineage.store import RESULTS, WORK
 from t5repro.plan.nodes import Key, RunNodes
 from t5repro.plan.options import OPTIONS
 from t5repro.plan.paths import LOGS
 
-ROOTS = {"folder": RESULTS, "work": "work", "logs": LOGS}
+ROOTS = {"folder": RESULTS, "work": WORK, "logs": LOGS}
 # Where Snakemake has the values of the other fields that a job does not read.
 LISTS = {"output": "output", "resource": "resources", "wildcard": "wildcards"}
 

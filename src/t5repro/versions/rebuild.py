@@ -148,8 +148,10 @@ def _select(
 ) -> tuple[list[Job], int | None]:
     """Return the jobs to build, in the order of the chain, and the seed of the sample."""
     # Exactly one of the two: a stage and a sample would contradict each other.
-    if (stage is None) == (sample is None):
-        raise LineageError("name a stage, or --sample N; not both")
+    if stage is not None and sample is not None:
+        raise LineageError(f"name a stage or --sample N, not both: {stage!r}, {sample}")
+    if stage is None and sample is None:
+        raise LineageError("name a stage, such as t5repro rebuild --clean vocab, or --sample N")
     candidates = [job for job in graph.ordered() if job.rule != DATA]
     if stage is not None:
         jobs = [job for job in candidates if _is_of_stage(job, stage.strip("/"))]

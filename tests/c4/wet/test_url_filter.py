@@ -43,6 +43,21 @@ def test_a_host_is_listed_with_its_subdomain(listed, url, expected):
     assert url_filter.is_listed_domain(url, listed) == expected
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "HTTP://bbc.co.uk/x",
+        "ftp://bbc.co.uk/x",
+        "//bbc.co.uk/x",
+        "https://bbc.co.uk./x",
+        "https://bbc.co.uk:8443/x",
+        "http://www.bbc。co．uk/x",
+    ],
+)
+def test_an_address_of_any_scheme_port_and_dot_is_of_its_domain(listed, address):
+    assert url_filter.is_listed_domain(normalize_url(address), listed)
+
+
 def test_addresses_are_compared_normalised(tmp_path):
     path = tmp_path / "urls.txt"
     path.write_text("https://www.a.example/x/\nhttp://b.example/y?utm_source=z\n\n")

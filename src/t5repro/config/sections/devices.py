@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints, model_validator
 from t5repro.config.field import Section
 
 EngineName = Literal["tensorflow", "jax"]
+TITLES: dict[EngineName, str] = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 
 class DevicesSettings(Section):
