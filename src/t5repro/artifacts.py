@@ -14,6 +14,7 @@ LINEAGE_PAGE = "trace.html"
 CORPUS_PAGE = "corpus.html"
 SCORE_TABLE = "scores.csv"
 ANSWERS = "answers"  # folder of the pages of the tasks
+STEPS = "steps.json"  # losses of repeated steps; no rule writes it
 METRICS = ".metrics.json"  # ending of a file of each experiment, for DVC
 
 

@@ -10,8 +10,9 @@ from checkout import ROOT
 from engine_steps import cases
 from jax_environment import ENVIRONMENT, MARKS, PYTHON, run
 
+from t5repro.artifacts import STEPS
 from t5repro.model.checkpoints import read_arrays
-from t5repro.train.repeated_steps import RESULT, state_file
+from t5repro.train.repeated_steps import state_file
 from t5repro.versions.other_engine import BARS
 
 PROGRAM = str(ROOT / "tests/support/engine_steps.py")
@@ -37,7 +38,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_steps_have_the_losses_and_updates_of_tensorflow(
     steps: Path, case: str, precision: str, of_loss: float, of_weights: float
 ) -> None:
-    result = json.loads((steps / "jax" / precision / case / RESULT).read_text())
+    result = json.loads((steps / "jax" / precision / case / STEPS).read_text())
     assert len(result["losses"]) == 20
     np.testing.assert_allclose(result["losses"], result["losses_of_reference"], rtol=of_loss)
     assert max(distance["share"] for distance in result["distances"]) < of_weights

@@ -14,7 +14,14 @@ from t5repro.errors import DeviceError, LineageError, SettingsError
 from t5repro.jobs.fields import fields_of
 from t5repro.jobs.table import JOBS
 from t5repro.plan.run_plan import RunPlan
-from t5repro.versions.other_engine import Comparison, Measure, compare_engines, interpreter
+from t5repro.versions.other_engine import (
+    Comparison,
+    Measure,
+    _can_be_repeated,
+    _worst,
+    compare_engines,
+    interpreter,
+)
 
 DEMO = ROOT / "configs/demo.yaml"
 
@@ -97,3 +104,15 @@ def test_the_words_of_a_node_are_the_job_that_the_workflow_starts(rule: str) -> 
         for role in fields & set(files):
             assert set(map(Path, files[role])) <= named
         assert Path(f"results/demo/{rule}/{name}") in named
+
+
+@pytest.mark.parametrize(("values", "index"), [([1.0, 3.0, 2.0], 1), ([1.0, float("nan"), 9.0], 1)])
+def test_a_difference_that_is_no_number_is_the_worst(values: list[float], index: int) -> None:
+    assert _worst(values) == index
+
+
+def test_trainings_without_steps_are_not_repeated() -> None:
+    nodes = [node for node in RunPlan.of_run_file(DEMO).nodes if _can_be_repeated(node)]
+    names = {f"{node.rule}/{node.name}" for node in nodes}
+    assert {"pretrain/baseline", "finetune/no_pretraining"} <= names
+    assert "pretrain/no_pretraining" not in names

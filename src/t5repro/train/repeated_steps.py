@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from t5repro.artifacts import STEPS
 from t5repro.engines.devices import prepare
 from t5repro.files import read_json, write_text
 from t5repro.jobs.pretrain import PretrainJob
 from t5repro.train.finetune import finetuning
 from t5repro.train.pretrain import pretraining
 
-RESULT = "steps.json"
 WEIGHTS_SECTION = "weights"
 # A softmax does not depend on a number that is added to all its logits: the gradients of these
 # biases are rounding, which an optimizer that divides by their size makes as large as any other.
@@ -47,7 +47,7 @@ def repeat(
 
     Args:
         job: of pre-training or fine-tuning, with settings of `comparable`.
-        folder: receives a state before the first and after each step, and `RESULT`.
+        folder: receives a state before the first and after each step, and `STEPS`.
         steps: number of steps.
         reference: folder of an earlier repetition; each step starts from its state.
         free: start only the first step from it.
@@ -89,8 +89,8 @@ def repeat_steps(
             distances.append(_distance(state, reference / state_file(step + 1), before))
     result = {"libraries": engine().libraries(), "losses": losses, "distances": distances}
     if reference:
-        result["losses_of_reference"] = read_json(reference / RESULT)["losses"]
-    write_text(folder / RESULT, json.dumps(result))
+        result["losses_of_reference"] = read_json(reference / STEPS)["losses"]
+    write_text(folder / STEPS, json.dumps(result))
 
 
 def state_file(step: int) -> str:

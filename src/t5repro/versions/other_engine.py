@@ -12,6 +12,7 @@ Predictions are repeated from the run's weights, and their texts compared.
 
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.artifacts import MANIFEST
+from t5repro.artifacts import MANIFEST, STEPS
 from t5repro.errors import DeviceError, LineageError, SettingsError
 from t5repro.files import read_json
 from t5repro.lineage.store import RESULTS
@@ -32,7 +33,6 @@ ENVIRONMENTS = {"tensorflow": ".venv", "jax": ".venv-jax"}
 # Greatest relative differences of a loss, and of the weights as a share of the way they moved. An
 # optimizer that divides by the size of gradients makes the rounding of weights grow by four digits.
 BARS = {"float32": (1e-6, 1e-5), "float64": (1e-10, 1e-8)}
-RESULT = "steps.json"
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,7 @@ def _selected(plan: RunPlan, names: Sequence[str]) -> list[Node]:
     Raises:
         LineageError: a name is of no node, or a node is not built.
     """
-    all_nodes = [node for node in plan.nodes if node.rule in (*TRAININGS, PREDICTIONS)]
-    chosen = {f"{node.rule}/{node.name}": node for node in all_nodes}
+    chosen = {f"{node.rule}/{node.name}": node for node in plan.nodes if _can_be_repeated(node)}
     if unknown := [name for name in names if name not in (*chosen, *TRAININGS, PREDICTIONS)]:
         raise LineageError(
             f"--node {unknown[0]} is no training or prediction; they are {', '.join(chosen)}"
@@ -177,6 +176,12 @@ def _selected(plan: RunPlan, names: Sequence[str]) -> list[Node]:
         if not path.is_file():
             raise LineageError(f"{path} is missing: build the run, or name other nodes with --node")
     return nodes
+
+
+def _can_be_repeated(node: Node) -> bool:
+    if node.rule in TRAININGS:  # one without steps has only initial weights
+        return bool(getattr(node.settings, node.rule).steps)
+    return node.rule == PREDICTIONS
 
 
 class _Repetition:
@@ -223,16 +228,21 @@ class _Repetition:
     def _measures(
         self, what: str, folder: Path, bars: tuple[float | None, float | None]
     ) -> Iterator[Measure]:
-        result = read_json(folder / RESULT)
+        result = read_json(folder / STEPS)
         self.libraries |= result["libraries"]
         pairs = zip(result["losses"], result["losses_of_reference"], strict=True)
         losses = [abs(ours - theirs) / max(abs(theirs), 1e-30) for ours, theirs in pairs]
-        step = losses.index(max(losses))
+        step = _worst(losses)
         yield Measure(self._label, f"loss, {what}", losses[step], bars[0], f"step {step + 1}")
         distances = [distance["share"] for distance in result["distances"]]
-        step = distances.index(max(distances))
+        step = _worst(distances)
         where = f"step {step + 1}, most in {result['distances'][step]['farthest']}"
         yield Measure(self._label, f"weights, {what}", distances[step], bars[1], where)
+
+
+def _worst(values: Sequence[float]) -> int:
+    """Return the index of the greatest value; NaN is greater than any."""
+    return max(range(len(values)), key=lambda index: (math.isnan(values[index]), values[index]))
 
 
 def _compare_predictions(
