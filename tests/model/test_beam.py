@@ -171,7 +171,7 @@ def test_the_search_stops_when_no_answer_can_win_any_more(make_model, inputs, mo
         return np.broadcast_to(logits, (len(inputs), 4, 96))
 
     monkeypatch.setattr(DecoderNetwork, "logits", nearly_always_the_end)
-    monkeypatch.setattr(decode, "compiled_rows", lambda networks, function: function)
+    monkeypatch.setattr(decode.engine(), "compiled_rows", lambda networks, function: function)
     found = beam_search(make_model(), inputs, max_decode_length=50, width=4, length_penalty=0.6)
     assert len(calls) == 1
     np.testing.assert_array_equal(found, np.tile(np.eye(1, 50, dtype=np.int32), (24, 1)))

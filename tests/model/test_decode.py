@@ -111,7 +111,7 @@ def test_decoding_stops_when_every_row_has_ended(make_model, inputs, monkeypatch
         return np.tile(np.eye(1, 96, k=1, dtype=np.float32), (len(inputs), 1, 1))
 
     monkeypatch.setattr(DecoderNetwork, "logits", always_the_end)
-    monkeypatch.setattr(decode, "compiled_rows", lambda networks, function: function)
+    monkeypatch.setattr(decode.engine(), "compiled_rows", lambda networks, function: function)
     found = decode.greedy(make_model(), inputs, max_decode_length=50)
     assert len(steps) == 1
     np.testing.assert_array_equal(found, np.tile(np.eye(1, 50, dtype=np.int32), (24, 1)))

@@ -1,6 +1,7 @@
 """TensorFlow as the engine: its devices, compiled functions, batches and replicas."""
 
 import contextlib
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Sequence
@@ -41,10 +42,12 @@ def libraries() -> dict[str, str]:
 
 def feed(batches: Any) -> tf.data.Dataset:
     """Return batches of NumPy as a dataset, made while the device computes."""
-    iterator = iter(batches)
-    first = next(iterator)  # its shapes are those of all
+    first = batches.make(batches.first_step)  # its shapes are those of all
+    others = dataclasses.replace(
+        batches, first_step=batches.first_step + 1, steps=batches.steps - 1
+    )
     return tf.data.Dataset.from_generator(
-        lambda: chain([first], iterator),
+        lambda: chain([first], others),  # a strategy reads it more than once
         output_signature=tf.nest.map_structure(tf.TensorSpec.from_tensor, tensors(first)),
     ).prefetch(PREFETCHED_BATCHES)
 
