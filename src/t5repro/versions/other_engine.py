@@ -223,13 +223,13 @@ class _Repetition:
         places = ("--steps", self._steps, "--folder", str(folder))
         words = ("--engine", engine, "--precision", precision, *places, *options)
         _run(self._pythons[engine], "t5repro.cli.repeated_steps", *words, *self._words)
+        self.libraries |= read_json(folder / STEPS)["libraries"]
         return folder
 
     def _measures(
         self, what: str, folder: Path, bars: tuple[float | None, float | None]
     ) -> Iterator[Measure]:
         result = read_json(folder / STEPS)
-        self.libraries |= result["libraries"]
         pairs = zip(result["losses"], result["losses_of_reference"], strict=True)
         losses = [abs(ours - theirs) / max(abs(theirs), 1e-30) for ours, theirs in pairs]
         step = _worst(losses)
