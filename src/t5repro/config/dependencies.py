@@ -149,7 +149,7 @@ def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
                 f"{label} names {member!r}; the experiments are {list(experiments)}"
             )
         member_settings = experiments[member]
-        # No chains: the models of an ensemble are those of its members' own fine-tuning.
+        # No chains: members predict with the models of their own fine-tuning.
         if member_settings.evaluate.ensemble:
             raise SettingsError(f"{label} names {member!r}, which is an ensemble itself")
         _check_equal(

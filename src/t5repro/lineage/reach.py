@@ -160,7 +160,7 @@ class _Walk:
         for read, attribute in _uses(statement):
             for imported in local.get(read, ()):
                 self._add_imported(imported, attribute)
-            # Counted even if a local variable hides the name: too much is no fault, too little is.
+            # Counted even if a local variable hides the name: a rerun too many is safe.
             self._add_name(name, read, attribute)
 
     def _add_name(self, name: str, read: str, attribute: str) -> bool:

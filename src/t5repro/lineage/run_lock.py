@@ -59,7 +59,7 @@ def acquire(path: Path = RUN_LOCK) -> contextlib.ExitStack:
 
 
 def _result_folders(root: Path) -> list[Path]:
-    """Return the folders of results and of checkpoints, and those of each run, each once."""
+    """Return the folders of results and checkpoints, and of each run in them, without links."""
     places = [place for place in (root / RESULTS, root / WORK) if place.is_dir()]
     folders = [*places, *(folder for place in places for folder in place.iterdir())]
     return sorted({folder.resolve() for folder in folders if folder.is_dir()})
