@@ -35,6 +35,16 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> bool:
     return True
 
 
+@pytest.fixture(autouse=True)
+def _environment_of_one_test() -> Iterator[None]:
+    """Give the next test the environment that this one found; planning a run names its run file."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A clone in which the whole chain has run in small. Tests must not change it."""
