@@ -1,9 +1,9 @@
 """Training steps of each family on TensorFlow or on JAX, as a program.
 
-python engine_steps.py tensorflow float32 FOLDER; python engine_steps.py jax float32 FOLDER
+python engine_steps.py tensorflow FOLDER; python engine_steps.py jax FOLDER
 
 TensorFlow writes its state before and after each step of each case. JAX starts from these states,
-in float64 only from the first, and writes the distances from them; see `train.repeated_steps`.
+if it is free only from the first, and writes the distances from them; see `train.repeated_steps`.
 """
 
 import sys
@@ -16,6 +16,28 @@ import numpy as np
 import tiny_training as tiny
 
 STEPS = 20
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How the steps of all cases are repeated.
+
+    Attributes:
+        precision: of everything.
+        is_free: whether only the first step starts from the reference's state.
+        rate: learning rate; 0.05 makes updates that are far above the rounding of their weights.
+    """
+
+    precision: str
+    is_free: bool
+    rate: float
+
+
+MODES = {
+    "float32": Mode("float32", is_free=False, rate=0.05),
+    "float32, free": Mode("float32", is_free=True, rate=0.001),
+    "float64, free": Mode("float64", is_free=True, rate=0.05),
+}
 
 
 @dataclass(frozen=True)
@@ -134,7 +156,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-def compiled(case: Case, engine: str, precision: str) -> Any:
+def compiled(case: Case, engine: str, mode: Mode) -> Any:
     """Return the network with its loss and optimizer."""
     from t5repro.model.labels import NO_COLUMNS, LabelColumns
     from t5repro.systems.finetuning import finetuning_of
@@ -147,10 +169,9 @@ def compiled(case: Case, engine: str, precision: str) -> Any:
         0,
         model=case.model,
         devices={},
-        # Updates far above the rounding of the weights that they are added to.
-        training={"learning_rate": {"schedule": "constant", "factor": 0.05}, **case.training},
+        training={"learning_rate": {"schedule": "constant", "factor": mode.rate}, **case.training},
     )
-    settings = comparable(settings, case.rule, engine=engine, precision=precision)
+    settings = comparable(settings, case.rule, engine=engine, precision=mode.precision)
     section: Any = getattr(settings, case.rule)
     tuned = case.rule == "finetune"
     columns = NO_COLUMNS
@@ -166,25 +187,30 @@ def compiled(case: Case, engine: str, precision: str) -> Any:
     )
 
 
-def main(engine: Any, precision: str, folder: Path) -> None:
-    """Repeat the steps of all cases."""
+def main(engine: Any, folder: Path) -> None:
+    """Repeat the steps of all cases in all modes."""
     from t5repro.config.sections.devices import DevicesSettings
     from t5repro.engines.devices import prepare
 
-    prepare(DevicesSettings(engine=engine), floatx=precision)
+    for name, mode in MODES.items():
+        prepare(DevicesSettings(engine=engine), floatx=mode.precision)
+        repeat_cases(engine, name, mode, folder)
+
+
+def repeat_cases(engine: str, name: str, mode: Mode, folder: Path) -> None:
+    """Repeat the steps of all cases in a mode."""
     from t5repro.train.repeated_steps import repeat_steps
 
-    for name, case in cases().items():
-        place = f"{precision}/{name}"
-        reference = folder / "tensorflow" / place if engine == "jax" else None
+    for label, case in cases().items():
+        place = f"{name}/{label}"
         repeat_steps(
-            compiled(case, engine, precision),
+            compiled(case, engine, mode),
             map(case.batch, range(STEPS)),
             folder / engine / place,
-            reference=reference,
-            free=precision == "float64",
+            reference=folder / "tensorflow" / place if engine == "jax" else None,
+            free=mode.is_free,
         )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -25,20 +25,24 @@ pytestmark = MARKS
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the steps of both engines."""
     folder = tmp_path_factory.mktemp("engines")
-    for precision in ("float32", "float64"):
-        run(sys.executable, PROGRAM, "tensorflow", precision, str(folder))
-        run(PYTHON, PROGRAM, "jax", precision, str(folder))
+    run(sys.executable, PROGRAM, "tensorflow", str(folder))
+    run(PYTHON, PROGRAM, "jax", str(folder))
     return folder
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    ("precision", "of_loss", "of_weights"), [(precision, *bars) for precision, bars in BARS.items()]
+    ("mode", "of_loss", "of_weights"),
+    [
+        ("float32", *BARS["float32"]),
+        ("float32, free", 1e-5, 1.0),  # the rounding of weights grows by four digits
+        ("float64, free", *BARS["float64"]),
+    ],
 )
 def test_steps_have_the_losses_and_updates_of_tensorflow(
-    steps: Path, case: str, precision: str, of_loss: float, of_weights: float
+    steps: Path, case: str, mode: str, of_loss: float, of_weights: float
 ) -> None:
-    result = json.loads((steps / "jax" / precision / case / STEPS).read_text())
+    result = json.loads((steps / "jax" / mode / case / STEPS).read_text())
     assert len(result["losses"]) == 20
     np.testing.assert_allclose(result["losses"], result["losses_of_reference"], rtol=of_loss)
     assert max(distance["share"] for distance in result["distances"]) < of_weights
