@@ -21,7 +21,7 @@ The command line prints only the message and exits with `exit_code`.
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 Keys = tuple[str | int, ...]  # path of a setting in the tree of a run file
@@ -39,12 +39,18 @@ class SettingsError(T5ReproError):
     Attributes:
         keys: path of the setting in the run file, if the error is about one setting.
         experiment: name of the experiment, if the error is about the settings of one.
+        message: text of the first fault; the error as text has the further ones too.
+        further: errors about other settings that were found with it.
     """
 
     exit_code = 2
 
-    def __init__(self, message: str, *, keys: Keys = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, *, keys: Keys = (), further: Sequence["SettingsError"] = ()
+    ) -> None:
+        super().__init__("\n".join([message, *map(str, further)]))
+        self.message = message
+        self.further = tuple(further)
         self.keys = keys
         self.experiment = ""
 

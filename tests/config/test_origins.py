@@ -230,3 +230,28 @@ def test_values_read_with_lines_are_those_that_yaml_reads(tmp_path: Path) -> Non
 def test_settings_without_a_file_are_refused_without_a_place() -> None:
     with pytest.raises(SettingsError, match=r"^setting 'seed' is 'x'"):
         load_settings({"seed": "x"})
+
+
+def test_all_faults_of_a_run_file_are_named_with_their_lines(tmp_path: Path) -> None:
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text(
+        "run: {name: a}\nmodl: {d_model: 8}\npretrain:\n  steps: x\n  batch_size: -1\n"
+        "tokens:\n  languages: [english]\n"
+    )
+    with pytest.raises(SettingsError) as caught:
+        load_run_file(run_file)
+    assert sorted(line.partition(";")[0] for line in str(caught.value).splitlines()) == [
+        f"{run_file}:2: unknown setting 'modl'",
+        f"{run_file}:4: setting 'pretrain.steps' is 'x'",
+        f"{run_file}:5: setting 'pretrain.batch_size' is -1",
+        f"{run_file}:7: setting 'tokens.languages.0' is 'english'",
+    ]
+
+
+def test_a_fault_that_follows_from_another_setting_is_named_once(tmp_path: Path) -> None:
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text("run: {name: a}\ncorpus:\n  files: [a.txt]\n  language: english\n")
+    with pytest.raises(SettingsError, match="language is a code of ISO 639") as caught:
+        load_run_file(run_file)  # the languages of c4, vocabulary and tokens are the corpus's
+    assert str(caught.value).startswith(f"{run_file}:4: setting 'corpus.language' is 'english'")
+    assert len(str(caught.value).splitlines()) == 1

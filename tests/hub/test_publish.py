@@ -143,6 +143,34 @@ def test_the_same_run_gives_the_same_bytes_in_another_folder(
         assert Path("another", name).read_bytes() == (checkout / "out" / name).read_bytes()
 
 
+def test_an_export_of_a_run_is_one_of_its_weights_and_its_vocabulary(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = []
+    monkeypatch.setattr("t5repro.engines.devices.prepare", lambda devices: None)  # TensorFlow runs
+    monkeypatch.setattr(
+        "t5repro.publish.weights.export_weights",
+        lambda weights, **options: exported.append((weights, options["vocabulary"])),
+    )
+    words = ["weights", "export", str(RUN), "--form=huggingface", "--folder=out"]
+    for stage in ("finetune", "pretrain"):
+        assert main([*words, "--experiment", "baseline", "--stage", stage]) == 0
+    assert [(weights.resolve(), vocabulary.resolve()) for weights, vocabulary in exported] == [
+        (checkout / RUN / stage / "baseline/manifest.json", checkout / VOCABULARY)
+        for stage in ("finetune", "pretrain")
+    ]
+
+
+@pytest.mark.parametrize(
+    "model", [(), ("results/demo", "--weights=m"), ("--vocabulary=v",), ("--weights=m",)]
+)
+def test_an_export_of_no_model_or_of_two_is_refused(
+    model: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["weights", "export", "--form=huggingface", "--folder=f", *model]) == 2
+    assert "name a run, such as results/demo, or a training with" in capsys.readouterr().err
+
+
 def test_pretrained_weights_have_no_scores_and_an_untrained_model_no_language(
     checkout: Path,
 ) -> None:

@@ -76,8 +76,9 @@ class ByteCode:
     def reach(self, entry: str) -> set[Definition]:
         """Return the definitions that an entry module loads, directly or not."""
         reached: set[Definition] = set()
-        source = self.source(entry)
+        source, package = self.source(entry), self.source(PACKAGE)
         queue = [(entry, line) for line in source.uses] if source else []
+        queue += [(PACKAGE, line) for line in package.effects] if package else []  # imported first
         while queue:
             module, line = queue.pop()
             if (module, line) in reached:

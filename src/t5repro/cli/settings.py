@@ -18,19 +18,17 @@ def add_config(commands: Commands) -> None:
         "config",
         "show, validate, presets, generate, check: settings, and files made from them",
     )
-    show = add_command(group, "show", _show, "print all settings of a run file as JSON")
-    show.add_argument(
-        "run_file", type=Path, nargs="?", default=BASE, help="default: configs/base.yaml"
-    )
+    show = add_command(group, "show", _show, "print all settings of run files as JSON")
     validate = add_command(group, "validate", _validate, "check run files as planning does")
-    validate.add_argument(
-        "run_files",
-        type=Path,
-        nargs="*",
-        default=[BASE],
-        metavar="run_file",
-        help="several are merged as by snakemake --configfile; default: configs/base.yaml",
-    )
+    for parser in (show, validate):
+        parser.add_argument(
+            "run_files",
+            type=Path,
+            nargs="*",
+            default=[BASE],
+            metavar="run_file",
+            help="several are merged as by snakemake --configfile; default: configs/base.yaml",
+        )
     add_command(group, "presets", _presets, "print what each preset sets")
     add_command(
         group,
@@ -43,11 +41,11 @@ def add_config(commands: Commands) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from t5repro.config.load import load_run_file
-    from t5repro.config.project_files import project_file
+    from t5repro.estimate.run_files import load_run_files
 
-    _refuse_folder(arguments.run_file)
-    print(load_run_file(project_file(arguments.run_file)).model_dump_json(indent=2))
+    for path in arguments.run_files:
+        _refuse_folder(path)
+    print(load_run_files(arguments.run_files).model_dump_json(indent=2))
 
 
 def _presets(arguments: argparse.Namespace) -> None:

@@ -25,23 +25,25 @@ def add_weights(commands: Commands) -> None:
     )
     exporter = add_command(group, "export", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
+    exporter.add_argument(
+        "run", type=Path, nargs="?", help="folder of the run; else --weights and --vocabulary"
+    )
+    exporter.add_argument("--weights", type=Path, help="manifest of a training, in place of a run")
+    exporter.add_argument("--vocabulary", type=Path, help="its SentencePiece model")
     server = add_command(group, "saved-model", _serve, "write a SavedModel from strings to strings")
     add_settings(server)
-    for parser, weights in (
-        (exporter, "manifest of the training"),
-        (server, "manifest of fine-tuning"),
-    ):
-        parser.add_argument("--weights", type=Path, required=True, help=weights)
-        parser.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    server.add_argument("--weights", type=Path, required=True, help="manifest of fine-tuning")
+    server.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
     hub = add_command(
         group, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
-    add_experiment(hub, "an experiment with its seed, as baseline_seed_1")
-    hub.add_argument(
-        "--stage", default="", choices=STAGES, help="default: the experiment's last one"
-    )
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
+    for parser in (exporter, hub):
+        add_experiment(parser, "an experiment with its seed, as baseline_seed_1")
+        parser.add_argument(
+            "--stage", default="", choices=STAGES, help="default: the experiment's last one"
+        )
     for parser in (importer, exporter, server, hub):
         parser.add_argument("--folder", type=Path, required=True, help="folder to write")
 
@@ -66,19 +68,39 @@ def _require_files(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    _require_files(arguments)
+    manifest, vocabulary = _named_model(arguments)
     from t5repro.engines.devices import default_devices, prepare
 
     prepare(default_devices())
     from t5repro.publish.weights import export_weights
 
-    export_weights(
-        arguments.weights,
-        vocabulary=arguments.vocabulary,
-        form=arguments.form,
-        folder=arguments.folder,
-    )
+    export_weights(manifest, vocabulary=vocabulary, form=arguments.form, folder=arguments.folder)
     print(f"wrote {arguments.folder}")
+
+
+def _named_model(arguments: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the manifest of the training to export, and its vocabulary.
+
+    Raises:
+        SettingsError: neither a run nor both files are named, or more than that.
+    """
+    files = (arguments.weights, arguments.vocabulary)
+    if arguments.run is None and None not in files:
+        _require_files(arguments)
+        return files
+    if arguments.run is None or files != (None, None):
+        raise SettingsError(
+            "name a run, such as results/demo, or a training with --weights and its vocabulary "
+            "with --vocabulary"
+        )
+    from t5repro.engines.devices import default_devices, set_environment
+
+    set_environment(default_devices())  # before a reader of weights imports the engine
+    from t5repro.hub.model_facts import model_facts
+
+    facts = model_facts(arguments.run, arm=arguments.experiment, stage=arguments.stage)
+    root = facts.run.root
+    return root / facts.training.manifest, root / facts.vocabulary.path
 
 
 def _serve(arguments: argparse.Namespace) -> None:

@@ -121,7 +121,9 @@ def _allowed(field: Any) -> str:
     # Names of a table (`model.architecture`), or of a Literal.
     tables = [part.json_schema for part in field.metadata if isinstance(part, WithJsonSchema)]
     choices = (
-        tables[0]["enum"] if tables and tables[0] else getattr(field.annotation, "__args__", None)
+        tables[0].get("enum")
+        if tables and tables[0]
+        else getattr(field.annotation, "__args__", None)
     )
     if choices and all(isinstance(choice, str) for choice in choices):
         return ", ".join(f"`{choice}`" for choice in choices)

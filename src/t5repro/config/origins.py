@@ -164,10 +164,18 @@ class Origins:
         try:
             yield
         except SettingsError as error:
-            origin = self.of(error)
-            if str(error).startswith(origin):  # an error in the file itself, already located
+            if str(error).startswith(self.of(error)):  # about the file itself, already located
                 raise
-            raise SettingsError(f"{origin}: {error}") from error
+            # A setting that follows from another one repeats its fault, and is in no file.
+            further = [fault for fault in error.further if self._is_set(fault.keys)]
+            for fault in further:
+                fault.experiment = error.experiment
+            lines = [f"{self.of(fault)}: {fault.message}" for fault in (error, *further)]
+            raise SettingsError("\n".join(lines)) from error
+
+    def _is_set(self, keys: Keys) -> bool:
+        """Return whether a setting, or what contains it, is in a file or on the command line."""
+        return any(keys[:length] in self._origins for length in range(len(keys), 1, -1))
 
     def of(self, error: SettingsError) -> str:
         """Return file and line of the setting that an error concerns, or the files."""
@@ -178,7 +186,7 @@ class Origins:
 
     def _candidates(self, error: SettingsError) -> Iterator[Keys]:
         """Yield the paths that the error may concern, the most exact first."""
-        names = [tuple(name.split(".")) for name in NAME.findall(str(error))]
+        names = [tuple(name.split(".")) for name in NAME.findall(error.message)]
         settings: list[Keys] = [name for name in names if len(name) > 1 or name[0] in UNDOTTED]
         keys = error.keys
         exact: list[Keys] = [(*keys, *name) for name in names] if keys else []

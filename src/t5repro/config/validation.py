@@ -23,6 +23,7 @@ from t5repro.config.stage_settings import stage_model
 from t5repro.errors import Keys, SettingsError, nearest
 
 Model = TypeVar("Model", bound=Section)
+UNKNOWN, MISSING = "extra_forbidden", "missing"  # pydantic's names of faults
 
 
 def validate(
@@ -56,8 +57,7 @@ def validate(
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        text, path = _first_fault(error, keys, entries or {})
-        raise SettingsError(f"{label}{text}", keys=path) from error
+        raise _settings_error(error, label, keys, entries or {}) from error
 
 
 def parse_stage(rule: str, text: str) -> Any:
@@ -70,7 +70,7 @@ def parse_stage(rule: str, text: str) -> Any:
     try:
         return stage_model(rule).model_validate_json(text)
     except ValidationError as error:
-        raise SettingsError(f"--settings of {rule}: {_first_fault(error)[0]}") from error
+        raise _settings_error(error, f"--settings of {rule}: ") from error
 
 
 def parse_engine(text: str) -> Engine:
@@ -83,7 +83,7 @@ def parse_engine(text: str) -> Engine:
     try:
         return Engine.model_validate_json(text)
     except ValidationError as error:
-        raise SettingsError(f"--engine: {_first_fault(error)[0]}") from error
+        raise _settings_error(error, "--engine: ") from error
 
 
 def _check_json(text: str) -> None:
@@ -92,16 +92,29 @@ def _check_json(text: str) -> None:
         check_no_credentials(json.loads(text))
 
 
-def _first_fault(
-    error: ValidationError, prefix: Keys = (), entries: Mapping[Keys, Keys] | None = None
-) -> tuple[str, Keys]:
-    """Return the message on the first fault, and the path of its setting in the run file."""
+def _settings_error(
+    error: ValidationError,
+    label: str,
+    prefix: Keys = (),
+    entries: Mapping[Keys, Keys] | None = None,
+) -> SettingsError:
+    """Return the error of all faults, each with the path of its setting in the run file."""
     faults = error.errors()
-    # An unknown name explains the other faults: a misspelt key is also a missing one.
-    fault = next((entry for entry in faults if entry["type"] == "extra_forbidden"), faults[0])
-    path = _path_in_run_file((*prefix, *fault["loc"]), entries or {})
-    count = f" ({len(faults) - 1} more faults follow)" if len(faults) > 1 else ""
-    return f"{_message(fault, path)}{count}", path
+    unknown = [fault for fault in faults if fault["type"] == UNKNOWN]
+    # First: a misspelt key is also a missing one.
+    places = {fault["loc"][:-1] for fault in unknown}
+    others = [
+        fault
+        for fault in faults
+        if fault["type"] not in (UNKNOWN, MISSING)
+        or (fault["type"] == MISSING and fault["loc"][:-1] not in places)
+    ]
+    found = []
+    for fault in (*unknown, *others):
+        path = _path_in_run_file((*prefix, *fault["loc"]), entries or {})
+        found.append(SettingsError(f"{label}{_message(fault, path)}", keys=path))
+    first, *further = found
+    return SettingsError(first.message, keys=first.keys, further=further)
 
 
 def _path_in_run_file(path: Keys, entries: Mapping[Keys, Keys]) -> Keys:
@@ -113,22 +126,23 @@ def _path_in_run_file(path: Keys, entries: Mapping[Keys, Keys]) -> Keys:
 
 def _message(fault: ErrorDetails, path: Keys) -> str:
     name, value = ".".join(map(str, path)), fault["input"]
-    if fault["type"] == "extra_forbidden":
+    text = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == UNKNOWN:
         if name in RENAMED:
             return f"setting {name!r} is now called {RENAMED[name]!r}; rename it"
         return f"unknown setting {name!r}{nearest(name, _similar_settings(path))}"
     if not name:
-        return fault["msg"].removeprefix("Value error, ")
+        return text
     if fault["type"] == "value_error" and isinstance(value, Mapping):
-        return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
-    if fault["type"] == "missing":
+        return f"{name}: {text}"
+    if fault["type"] == MISSING:
         return f"setting {name!r} is missing"
     if isinstance(value, str) and (name, value) in RENAMED_VALUES:
         new_value = RENAMED_VALUES[name, value]
         return f"setting {name!r} is {value!r}, which is now called {new_value!r}"
     meaning = describe(name)
     explanation = f"; it means: {meaning}" if meaning else ""
-    return f"setting {name!r} is {value!r}; {fault['msg']}{explanation}"
+    return f"setting {name!r} is {value!r}; {text}{explanation}"
 
 
 def _similar_settings(path: Keys) -> list[str]:

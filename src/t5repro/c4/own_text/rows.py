@@ -7,7 +7,6 @@ Every fault stops the reading with the file and the row; nothing is repaired.
 import gzip
 import io
 import json
-import re
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from t5repro.config.languages import is_language
 from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
 from t5repro.errors import RawDataError
 from t5repro.files import refuse_lfs_pointer
@@ -26,7 +26,6 @@ from t5repro.files import refuse_lfs_pointer
 ROWS_PER_BATCH = 256
 SCHEME = "row://"  # begins an id that is no URL, so that an auditor can ask for it as for one
 SHOWN_CHARS = 60  # of a value in a message
-LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2})?")
 
 
 class Row(NamedTuple):
@@ -335,7 +334,7 @@ def _row(
     text = _string(values, columns.text, where)
     if columns.language is not None:
         language = _string(values, columns.language, where)
-        if not LANGUAGE.fullmatch(language):
+        if not is_language(language):
             raise RawDataError(
                 f"{where}: {columns.language!r} is {_shown(language)}; a language is a code such "
                 "as 'en': correct it"

@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from t5repro.config.field import Language, Section
+from t5repro.config.field import Section
+from t5repro.config.languages import Language, LanguageOrNone
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import RunVocab
 
@@ -156,7 +157,7 @@ class PunktSettings(Section):
     """Whether to train Punkt parameters on the crawl for languages without `punkt_parameters`. If
     false, Punkt splits these languages without parameters.
     """
-    punkt_language: str = Field("", pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$")
+    punkt_language: LanguageOrNone = ""
     """Language of the parameters that split every page; the released code uses `en`. If empty, the
     language that langdetect finds for the page.
     """

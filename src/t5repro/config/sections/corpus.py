@@ -1,12 +1,13 @@
 """Settings of the user's own text (`corpus.*`) and of the stage `corpus`, which reads it."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from t5repro.config.field import Section
 from t5repro.config.hub_address import FORM, hub_file
+from t5repro.config.languages import LanguageOrNone
 from t5repro.config.sections.c4 import (
     BadWordLists,
     C4Settings,
@@ -59,7 +60,7 @@ class TextRows(Section):
     """
     timestamp: str = ""
     """Column with the time of a row. If empty, the column `timestamp` if the file has one."""
-    language: Annotated[str, StringConstraints(pattern=r"^([a-z]{2,3}(-[a-z]{2})?)?$")] = ""
+    language: LanguageOrNone = ""
     """Language of all rows. If empty, `language_column` or langdetect decides."""
     language_column: str = ""
     """Column with the language of a row. If empty, `language` or langdetect decides."""

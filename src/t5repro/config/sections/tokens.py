@@ -1,6 +1,7 @@
 """Settings of the tokenized corpus (`tokens.*`) and of the stage `tokens`."""
 
-from t5repro.config.field import Language, Section
+from t5repro.config.field import Section
+from t5repro.config.languages import Language
 
 
 class TokensSettings(Section):

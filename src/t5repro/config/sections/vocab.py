@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from t5repro.config.field import Language, Section
+from t5repro.config.field import Section
+from t5repro.config.languages import Language
 
 LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles)
 # Separators, masks, and the starts and ends of rows of the systems before T5 (`special_pieces`).
