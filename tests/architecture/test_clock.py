@@ -18,13 +18,14 @@ STOPWATCHES = {
     for name in ("monotonic", "perf_counter", "process_time", "thread_time", "clock_gettime")
     for unit in ("", "_ns")
 }
+PROCESSOR_TIMES = {("resource", "getrusage"), ("os", "times")}
 CALENDARS = {"time", "time_ns"}  # also used to date a file
 LIMITS = {"timeout", "deadline"}  # arguments of `wait`, `run` and of Hypothesis
 
 
 def uses_of_the_clock(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        if clock_of(node) in STOPWATCHES:
+        if clock_of(node) in STOPWATCHES | {name for _, name in PROCESSOR_TIMES}:
             yield f"{node.lineno}: a stopwatch"
         elif is_judgement(node) and clock_of(*ast.walk(node)) in CALENDARS:
             yield f"{node.lineno}: elapsed time"
@@ -35,10 +36,13 @@ def uses_of_the_clock(tree: ast.Module) -> Iterator[str]:
 
 
 def clock_of(*nodes: ast.AST) -> str:
-    """Return the first attribute of the module `time` among nodes that is a clock."""
+    """Return the first attribute of a module among nodes that is a clock."""
     for node in nodes:
-        is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        if is_attribute and node.value.id == "time" and node.attr in STOPWATCHES | CALENDARS:
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            continue
+        if node.value.id == "time" and node.attr in STOPWATCHES | CALENDARS:
+            return node.attr
+        if (node.value.id, node.attr) in PROCESSOR_TIMES:
             return node.attr
     return ""
 
@@ -73,9 +77,10 @@ def test_comparisons_of_elapsed_time_are_detected() -> None:
         "time.sleep(1)\n"
         "job.wait(timeout=None)\n"
         "os.utime(path, (time.time() + 60, 0))\n"
+        "resource.getrusage(resource.RUSAGE_CHILDREN)\n"
     )
     lines = {use.split(":")[0] for use in uses_of_the_clock(ast.parse(text))}
-    assert lines == {"2", "3", "4", "5", "6"}
+    assert lines == {"2", "3", "4", "5", "6", "10"}
 
 
 def test_a_hanging_test_ends_and_one_on_a_busy_machine_has_more_time(tmp_path: Path) -> None:
