@@ -129,16 +129,18 @@ def compare_engines(
         raise DeviceError(f"--engine is {engine!r}, the engine of the run; name {OTHER[own]!r}")
     pythons = {own: interpreter(own), engine: python or interpreter(engine)}
     measures: list[Measure] = []
-    libraries: dict[str, str] = {}
     for node in _selected(plan, nodes):
         announce(f"repeating {node.label} on {engine}")
         place = folder / node.rule / node.name
         if node.rule == PREDICTIONS:
             measures += _compare_predictions(plan, node, place, engine, pythons[engine])
             continue
-        repetition = _Repetition(plan, node, place, steps, pythons)
-        measures += repetition.compare(own, engine)
-        libraries |= repetition.libraries
+        measures += _Repetition(plan, node, place, steps, pythons).compare(own, engine)
+    libraries = {
+        name: version
+        for path in sorted(folder.rglob(STEPS))
+        for name, version in read_json(path)["libraries"].items()
+    }
     return Comparison((own, engine), libraries, tuple(measures))
 
 
@@ -168,7 +170,8 @@ def _selected(plan: RunPlan, names: Sequence[str]) -> list[Node]:
     chosen = {f"{node.rule}/{node.name}": node for node in plan.nodes if _can_be_repeated(node)}
     if unknown := [name for name in names if name not in (*chosen, *TRAININGS, PREDICTIONS)]:
         raise LineageError(
-            f"--node {unknown[0]} is no training or prediction; they are {', '.join(chosen)}"
+            f"--node {unknown[0]} does not name a training or prediction of the run; these are "
+            f"{', '.join(chosen)}"
         )
     nodes = [node for name, node in chosen.items() if not names or {name, node.rule} & set(names)]
     for node in nodes:
@@ -195,7 +198,6 @@ class _Repetition:
         self._folder = folder
         self._steps = str(steps)
         self._pythons = pythons
-        self.libraries: dict[str, str] = {}
 
     def compare(self, own: str, other: str) -> Iterator[Measure]:
         """Yield the differences between the engines."""
@@ -223,7 +225,6 @@ class _Repetition:
         places = ("--steps", self._steps, "--folder", str(folder))
         words = ("--engine", engine, "--precision", precision, *places, *options)
         _run(self._pythons[engine], "t5repro.cli.repeated_steps", *words, *self._words)
-        self.libraries |= read_json(folder / STEPS)["libraries"]
         return folder
 
     def _measures(
