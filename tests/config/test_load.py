@@ -15,6 +15,7 @@ from t5repro.config.tree import nested
 from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
 from t5repro.plan.run_plan import RunPlan
+from t5repro.report.experiments import flatten
 from t5repro.stages import BY_NAME, VERSIONED
 
 EXPERIMENTS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
@@ -108,6 +109,10 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             r"'model.scale_decoder_outputs' is 'x'; .* valid boolean",
         ),
         ({"tasks.names": ["a", "a"]}, r"tasks.names contains \['a'\] more than once"),
+        (
+            {"devices.remat": "block"},
+            r"devices.remat is 'block', which JAX computes only; set it to none, or set devices",
+        ),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
         (
@@ -239,7 +244,8 @@ def test_settings_of_another_stage_are_refused() -> None:
 
 
 def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
-    settings = load_settings({})
+    # Settings that are recorded only where they are not the default.
+    settings = load_settings({"devices": {"engine": "jax", "remat": "block"}})
     read = set()
     for rule in VERSIONED:
         if rule != "report":
@@ -350,3 +356,12 @@ def test_settings_with_several_seeds_are_read_back_unchanged() -> None:
 def test_impossible_seeds_are_refused(experiments: list[dict[str, object]], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load_settings({"experiments": experiments})
+
+
+def test_a_setting_that_records_do_not_have_is_recorded_if_it_is_changed() -> None:
+    assert "remat" not in stage_settings(load_settings({}), "pretrain")["devices"]
+    changed = load_settings({"devices": {"engine": "jax", "remat": "block"}})
+    assert stage_settings(changed, "pretrain")["devices"]["remat"] == "block"
+    alone = load_settings({"devices.engine": "jax"})
+    assert flatten(changed).keys() == flatten(alone).keys()
+    assert flatten(alone)["devices.remat"] == "none"
