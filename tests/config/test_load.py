@@ -113,6 +113,30 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             {"devices.remat": "block"},
             r"devices.remat is 'block', which JAX computes only; set it to none, or set devices",
         ),
+        (
+            {"devices.mesh": {"data": 2, "model": 4}},
+            r"devices.mesh is 2 x 4 devices, which JAX divides a model among only; leave it out",
+        ),
+        (
+            {"devices": {"engine": "jax", "kind": "mirrored", "mesh": {"data": 2}}},
+            r"devices.mesh has 2 devices and devices.kind is 'mirrored', which takes all",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 5}}},
+            r"devices.mesh.model is 5, which does not divide model.num_heads, 12: each device",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 256}}, "model.num_heads": 256},
+            r"devices.mesh.model is 256, which does not divide the rows of the embedding .* 32128",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"data": 3}}},
+            r"pretrain.batch_size is 128, which is not a multiple of 3: devices.mesh.data 3 times",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 0}}},
+            r"'devices.mesh.model' is 0; Input should be greater than or equal to 1",
+        ),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
         (
@@ -245,7 +269,7 @@ def test_settings_of_another_stage_are_refused() -> None:
 
 def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     # Settings that are recorded only where they are not the default.
-    settings = load_settings({"devices": {"engine": "jax", "remat": "block"}})
+    settings = load_settings({"devices": {"engine": "jax", "remat": "block", "mesh": {"model": 2}}})
     read = set()
     for rule in VERSIONED:
         if rule != "report":
@@ -359,9 +383,10 @@ def test_impossible_seeds_are_refused(experiments: list[dict[str, object]], mess
 
 
 def test_a_setting_that_records_do_not_have_is_recorded_if_it_is_changed() -> None:
-    assert "remat" not in stage_settings(load_settings({}), "pretrain")["devices"]
-    changed = load_settings({"devices": {"engine": "jax", "remat": "block"}})
-    assert stage_settings(changed, "pretrain")["devices"]["remat"] == "block"
+    assert not {"remat", "mesh"} & stage_settings(load_settings({}), "pretrain")["devices"].keys()
+    changed = load_settings({"devices": {"engine": "jax", "remat": "block", "mesh.model": 4}})
+    recorded = stage_settings(changed, "pretrain")["devices"]
+    assert (recorded["remat"], recorded["mesh"]) == ("block", {"data": 1, "model": 4})
     alone = load_settings({"devices.engine": "jax"})
     assert flatten(changed).keys() == flatten(alone).keys()
-    assert flatten(alone)["devices.remat"] == "none"
+    assert (flatten(alone)["devices.remat"], flatten(alone)["devices.mesh.model"]) == ("none", 1)

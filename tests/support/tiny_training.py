@@ -200,6 +200,7 @@ def main(
     replicas: int = 1,
     signal_at: tuple[int, int] | None = None,
     kill_at: Sequence[int] = (),
+    unfinished: bool = False,
     places: Mapping[str, Any] | None = None,
 ) -> None:
     """Run trainings on this machine's CPU, or on `replicas` logical devices of it.
@@ -207,15 +208,15 @@ def main(
     `places` are further settings of the devices.
 
     With `kill_at` they are started and killed by SIGKILL at each of these steps, one after the
-    other, and at last run to the end: each time in a fork that inherits the imports, but no state
-    of TensorFlow. Prints the exit status of each process.
+    other, and at last run to the end, unless they are to stay `unfinished`: each time in a fork
+    that inherits the imports, but no state of the engine. Prints the exit status of each process.
     """
     if kill_at:
         import_everything(engine)
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
         statuses = [
             in_a_fork(main, folder, runs, engine=engine, signal_at=kill, places=places)
-            for kill in (*kills, None)
+            for kill in (*kills, *([] if unfinished else [None]))
         ]
         print(json.dumps(statuses))
         return

@@ -11,6 +11,20 @@ Remat = Literal["none", "block", "dots"]
 TITLES: dict[EngineName, str] = {"tensorflow": "TensorFlow", "jax": "JAX"}
 
 
+class MeshSettings(Section):
+    """A grid of devices that train and predict together."""
+
+    data: int = Field(1, ge=1)
+    """Devices that share the rows of a batch."""
+    model: int = Field(1, ge=1)
+    """Devices that share each weight: heads, inner features and ids are divided among them."""
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+        return self.data * self.model
+
+
 class DevicesSettings(Section):
     """Devices of training and prediction."""
 
@@ -41,6 +55,8 @@ class DevicesSettings(Section):
     all inside a block (`block`: least memory, about a third more arithmetic), or all inside a block
     but its products with weights (`dots`). If `none`, the setting is not recorded.
     """
+    mesh: MeshSettings = Field(MeshSettings(), exclude_if=lambda mesh: mesh.devices == 1)
+    """Grid of devices, on JAX. If it is one device, the setting is not recorded."""
     steps_per_execution: int = Field(1, ge=1)
     """Training steps per call from the host; steps."""
     cloud_folder: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9+.-]*://.+)?$")] = ""
@@ -61,6 +77,16 @@ class DevicesSettings(Section):
                         f"devices.{name} is {getattr(self, name)!r}, which is {need} by TensorFlow "
                         f"only; leave it empty, or set devices.engine to tensorflow"
                     )
+            if self.mesh.devices > 1 and self.kind == "mirrored":
+                raise ValueError(
+                    f"devices.mesh has {self.mesh.devices} devices and devices.kind is 'mirrored', "
+                    "which takes all that there are; set devices.kind to cpu, gpu or tpu"
+                )
+        elif self.mesh.devices > 1:
+            raise ValueError(
+                f"devices.mesh is {self.mesh.data} x {self.mesh.model} devices, which JAX divides "
+                "a model among only; leave it out, or set devices.engine to jax"
+            )
         elif self.remat != "none":
             raise ValueError(
                 f"devices.remat is {self.remat!r}, which JAX computes only; set it to none, or set "
