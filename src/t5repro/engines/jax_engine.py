@@ -55,14 +55,16 @@ def _distribution(settings: DevicesSettings, number: int) -> Any:
     """
     needed = 2 if settings.kind == "mirrored" else settings.mesh.devices
     if number < needed:
-        cause = (
-            "devices.kind is 'mirrored', which needs 2 or more devices"
+        cause, cure = (
+            ("devices.kind is 'mirrored'", "devices.kind to 'gpu' or 'cpu'")
             if settings.kind == "mirrored"
-            else f"devices.mesh is {settings.mesh.data} x {settings.mesh.model}, which needs "
-            f"{needed} devices"
+            else (
+                f"devices.mesh is {settings.mesh.data} x {settings.mesh.model}",
+                "devices.mesh to no more devices than there are",
+            )
         )
         raise DeviceError(
-            f"{cause}; JAX sees {number}; set devices.kind to 'gpu' or 'cpu', or a smaller mesh"
+            f"{cause}, which needs {needed} or more devices; JAX sees {number}; set {cure}"
         )
     names = keras.distribution.list_devices()
     if settings.kind == "mirrored":
