@@ -23,7 +23,9 @@ ALLOWED = (
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
+    ("src/t5repro/engines/mesh.py", ("cpu", "jax")),
     ("src/t5repro/model/fused_attention.py", ("cpu", "jax")),
+    ("src/t5repro/model/recomputation.py", ("cpu", "jax")),
     ("src/t5repro/train/event_file.py", ("cpu", "jax")),  # TensorFlow brings TensorBoard
     ("src/t5repro/train/jax_step.py", ("cpu", "jax")),
     ("src/t5repro/**/*.py", ("cpu",)),

@@ -15,6 +15,7 @@ from t5repro.config.tree import nested
 from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
 from t5repro.plan.run_plan import RunPlan
+from t5repro.report.experiments import flatten
 from t5repro.stages import BY_NAME, VERSIONED
 
 EXPERIMENTS = [{"name": "baseline"}, {"name": "no_pretraining", "change": {"pretrain.steps": 0}}]
@@ -108,6 +109,34 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
             r"'model.scale_decoder_outputs' is 'x'; .* valid boolean",
         ),
         ({"tasks.names": ["a", "a"]}, r"tasks.names contains \['a'\] more than once"),
+        (
+            {"devices.remat": "block"},
+            r"devices.remat is 'block', which JAX computes only; set it to none, or set devices",
+        ),
+        (
+            {"devices.mesh": {"data": 2, "model": 4}},
+            r"devices.mesh is 2 x 4 devices, which JAX divides a model among only; leave it out",
+        ),
+        (
+            {"devices": {"engine": "jax", "kind": "mirrored", "mesh": {"data": 2}}},
+            r"devices.mesh has 2 devices and devices.kind is 'mirrored', which takes all",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 5}}},
+            r"devices.mesh.model is 5, which does not divide model.num_heads, 12: each device",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 256}}, "model.num_heads": 256},
+            r"devices.mesh.model is 256, which does not divide the rows of the embedding .* 32128",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"data": 3}}},
+            r"pretrain.batch_size is 128, which is not a multiple of 3: devices.mesh.data 3 times",
+        ),
+        (
+            {"devices": {"engine": "jax", "mesh": {"model": 0}}},
+            r"'devices.mesh.model' is 0; Input should be greater than or equal to 1",
+        ),
         ({"devices.kind": "npu"}, r"'devices.kind' is 'npu'; Input should be 'cpu', 'gpu'"),
         ({"finetune.mixture_temperature": float("nan")}, r"mixture_temperature' is nan"),
         (
@@ -239,7 +268,8 @@ def test_settings_of_another_stage_are_refused() -> None:
 
 
 def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
-    settings = load_settings({})
+    # Settings that are recorded only where they are not the default.
+    settings = load_settings({"devices": {"engine": "jax", "remat": "block", "mesh": {"model": 2}}})
     read = set()
     for rule in VERSIONED:
         if rule != "report":
@@ -350,3 +380,13 @@ def test_settings_with_several_seeds_are_read_back_unchanged() -> None:
 def test_impossible_seeds_are_refused(experiments: list[dict[str, object]], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load_settings({"experiments": experiments})
+
+
+def test_a_setting_that_records_do_not_have_is_recorded_if_it_is_changed() -> None:
+    assert not {"remat", "mesh"} & stage_settings(load_settings({}), "pretrain")["devices"].keys()
+    changed = load_settings({"devices": {"engine": "jax", "remat": "block", "mesh.model": 4}})
+    recorded = stage_settings(changed, "pretrain")["devices"]
+    assert (recorded["remat"], recorded["mesh"]) == ("block", {"data": 1, "model": 4})
+    alone = load_settings({"devices.engine": "jax"})
+    assert flatten(changed).keys() == flatten(alone).keys()
+    assert (flatten(alone)["devices.remat"], flatten(alone)["devices.mesh.model"]) == ("none", 1)

@@ -3,15 +3,8 @@ import pytest
 
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
-from t5repro.model.layers import (  # noqa: E402
-    Dropout,
-    FeedForward,
-    Initial,
-    RMSNorm,
-    glorot_uniform,
-    normal,
-    truncated_normal,
-)
+from t5repro.model.initial_values import Initial, glorot_uniform, normal, truncated_normal  # noqa: E402
+from t5repro.model.layers import Dropout, FeedForward, RMSNorm  # noqa: E402
 
 pytestmark = pytest.mark.keras
 PLACE = {"seed": 3, "path": "encoder/block_0/part", "dtype": "float32"}

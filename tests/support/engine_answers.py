@@ -1,6 +1,6 @@
 """Answers of freshly initialised networks on the CPU, as a program.
 
-python engine_answers.py ENGINE FILE.npz
+python engine_answers.py ENGINE FILE.npz; python engine_answers.py jax FILE.npz 2 4
 """
 
 import sys
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import tiny_training as tiny
 
-from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.devices import DevicesSettings, MeshSettings
 from t5repro.engines.devices import prepare
 
 STEPS = 10
 
 
-def main(engine: Any, path: str) -> None:
+def main(engine: Any, path: str, data: str = "1", model: str = "1") -> None:
     """Write the ids of greedy and beam decoding, and logits of labels."""
-    prepare(DevicesSettings(engine=engine))
+    mesh = MeshSettings(data=int(data), model=int(model))
+    prepare(DevicesSettings(engine=engine, mesh=mesh))
     from t5repro.model.beam import beam_search
     from t5repro.model.decode import call_compiled, greedy
     from t5repro.model.encoder import Encoder

@@ -156,7 +156,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-def compiled(case: Case, engine: str, mode: Mode) -> Any:
+def compiled(case: Case, engine: str, mode: Mode, *, dropout_rate: float = 0.0) -> Any:
     """Return the network with its loss and optimizer."""
     from t5repro.model.labels import NO_COLUMNS, LabelColumns
     from t5repro.systems.finetuning import finetuning_of
@@ -173,6 +173,7 @@ def compiled(case: Case, engine: str, mode: Mode) -> Any:
     )
     settings = comparable(settings, case.rule, engine=engine, precision=mode.precision)
     section: Any = getattr(settings, case.rule)
+    section = section.model_copy(update={"dropout_rate": dropout_rate})
     tuned = case.rule == "finetune"
     columns = NO_COLUMNS
     if case.answers:

@@ -1,14 +1,19 @@
 """Programs in the environment of the second engine, which has no TensorFlow."""
 
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from checkout import ROOT, SUPPORT
 
 ENVIRONMENT = ROOT / ".venv-jax"
+TRAINING = str(SUPPORT / "tiny_training.py")
 PYTHON = ENVIRONMENT / "bin/python"
 MARKS = [
     pytest.mark.parity,
@@ -22,8 +27,28 @@ def run(python: Path | str, *arguments: str, paths: Sequence[Path] = ()) -> str:
         [str(python), *arguments],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths, SUPPORT]))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT / "src", SUPPORT])),
+        },
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def train(folder: Path, runs: dict[str, Any], *, engine: str = "jax", **options: Any) -> str:
+    """Run tiny trainings, each in a folder of its own; return what they print."""
+    python = PYTHON if engine == "jax" else sys.executable
+    arguments = (str(folder), json.dumps(runs), json.dumps({"engine": engine, **options}))
+    return run(python, TRAINING, *arguments)
+
+
+def weights(folder: Path) -> bytes:
+    """Return the bytes of the weights of a training."""
+    return (folder / "results" / "weights.safetensors").read_bytes()
+
+
+def history(folder: Path) -> np.ndarray:
+    """Return step, loss, rate, tokens and validation loss of each row."""
+    return np.genfromtxt(folder / "results" / "history.csv", delimiter=",", skip_header=1)

@@ -95,6 +95,7 @@ def make_job(
     steps_per_execution: int = 1,
     rule: str = "pretrain",
     cloud_folder: str = "",
+    devices: Mapping[str, Any] | None = None,
     monitor: bool = False,
     blocks: int = 1,
     encoder: bool = False,
@@ -123,6 +124,7 @@ def make_job(
             "engine": engine,
             "steps_per_execution": steps_per_execution,
             "cloud_folder": cloud_folder,
+            **(devices or {}),
         },
         training={**MASKED_LM, "targets_length": 4, **training} if encoder else training,
     )
@@ -198,22 +200,29 @@ def main(
     replicas: int = 1,
     signal_at: tuple[int, int] | None = None,
     kill_at: Sequence[int] = (),
+    unfinished: bool = False,
+    places: Mapping[str, Any] | None = None,
 ) -> None:
     """Run trainings on this machine's CPU, or on `replicas` logical devices of it.
 
+    `places` are further settings of the devices.
+
     With `kill_at` they are started and killed by SIGKILL at each of these steps, one after the
-    other, and at last run to the end: each time in a fork that inherits the imports, but no state
-    of TensorFlow. Prints the exit status of each process.
+    other, and at last run to the end, unless they are to stay `unfinished`: each time in a fork
+    that inherits the imports, but no state of the engine. Prints the exit status of each process.
     """
     if kill_at:
         import_everything(engine)
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
         statuses = [
-            in_a_fork(main, folder, runs, engine=engine, signal_at=kill) for kill in (*kills, None)
+            in_a_fork(main, folder, runs, engine=engine, signal_at=kill, places=places)
+            for kill in (*kills, *([] if unfinished else [None]))
         ]
         print(json.dumps(statuses))
         return
-    settings = DevicesSettings(engine=engine, kind="mirrored" if replicas > 1 else "cpu")
+    settings = DevicesSettings.model_validate(
+        {"engine": engine, "kind": "mirrored" if replicas > 1 else "cpu", **(places or {})}
+    )
     set_environment(settings)
     if replicas > 1 and engine == "jax":
         os.environ["XLA_FLAGS"] += f" --xla_force_host_platform_device_count={replicas}"
@@ -229,7 +238,7 @@ def main(
     if signal_at is not None:
         send_signal_at(*signal_at)
     for name, options in runs.items():
-        run(make_job(folder / name, engine=engine, **options), devices)
+        run(make_job(folder / name, engine=engine, devices=places, **options), devices)
 
 
 def import_everything(engine: Literal["tensorflow", "jax"]) -> None:

@@ -3,31 +3,13 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from checkout import SUPPORT
-from jax_environment import MARKS, PYTHON, run
+from jax_environment import MARKS, PYTHON, history, run, train, weights
 
 pytestmark = MARKS
-PROGRAM = str(SUPPORT / "tiny_training.py")
-
-
-def train(folder: Path, runs: dict[str, Any], *, engine: str = "jax", **options: Any) -> str:
-    """Run tiny trainings, each in a folder of its own; return what they print."""
-    python = PYTHON if engine == "jax" else sys.executable
-    arguments = (str(folder), json.dumps(runs), json.dumps({"engine": engine, **options}))
-    return run(python, PROGRAM, *arguments)
-
-
-def weights(folder: Path) -> bytes:
-    return (folder / "results" / "weights.safetensors").read_bytes()
-
-
-def history(folder: Path) -> np.ndarray:
-    """Return step, loss, rate, tokens and validation loss of each row."""
-    return np.genfromtxt(folder / "results" / "history.csv", delimiter=",", skip_header=1)
 
 
 @pytest.fixture(scope="module")

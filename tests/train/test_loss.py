@@ -3,7 +3,12 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
-from t5repro.systems.token_loss import PaddedMeanLoss, token_losses  # noqa: E402
+from t5repro.systems.token_loss import (  # noqa: E402
+    PaddedMeanLoss,
+    losses_of_all_ids,
+    losses_of_divided_ids,
+    token_losses,
+)
 from t5repro.train.counts import FilledPositions, TargetCount  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -84,3 +89,18 @@ def test_filled_positions_counts_what_belongs_to_a_segment_on_both_sides():
         }
     )
     assert int(counter.result()) == 4
+
+
+@pytest.mark.parametrize("z_loss", [0.0, 0.1])
+def test_the_form_for_divided_ids_has_the_losses_and_gradients_of_the_other(batch, z_loss):
+    targets, logits = (tf.constant(array.reshape(15, *array.shape[2:])) for array in batch)
+    results = []
+    for form in (losses_of_all_ids, losses_of_divided_ids):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            losses = form(z_loss)(logits, targets)
+            weighted = tf.reduce_sum(losses * tf.range(1.0, 16.0))
+        results.append((losses, tape.gradient(weighted, logits)))
+    for whole, divided in zip(*results, strict=True):
+        difference = np.linalg.norm(np.subtract(divided, whole))
+        assert difference < 1e-6 * np.linalg.norm(whole)

@@ -50,7 +50,9 @@ def test_a_node_must_be_a_training_or_a_prediction(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: True)
-    with pytest.raises(LineageError, match=f"--node {name} does not name .* these are pretrain/baseline, "):
+    with pytest.raises(
+        LineageError, match=f"--node {name} does not name .* these are pretrain/baseline, "
+    ):
         compare(tmp_path, nodes=[name])
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.family_checks import check_family
 from t5repro.config.field import Name, Section, check_names, repeated
+from t5repro.config.mesh_checks import check_mesh
 from t5repro.config.sections.c4 import C4Settings, check_languages
 from t5repro.config.sections.corpus import CorpusSettings, check_text_source
 from t5repro.config.sections.data import DataSettings
@@ -153,8 +154,10 @@ class Settings(Section):
         check_text_source(self.corpus, self.c4)
         # Own text can be pre-trained on without tasks; a run on the crawl reproduces the paper.
         check_names("tasks.names", self.tasks.names, required=not self.corpus.files)
-        for name, training in (("pretrain", self.pretrain), ("finetune", self.finetune)):
+        trainings = {"pretrain": self.pretrain, "finetune": self.finetune}
+        for name, training in trainings.items():
             check_checkpoints(name, training, self.devices)
+        check_mesh(self.devices.mesh, self.model, self.vocab.embedding_rows, trainings)
         check_family(self)
         check_mode_tokens(self.pretrain, self.vocab)
         check_finetuning(self.finetune, self.pretrain, self.model, self.tasks)

@@ -30,6 +30,18 @@ def leaves(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[tupl
             yield f"{prefix}{name}", field
 
 
+def unrecorded_defaults(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
+    """Yield the names of settings that a dump leaves out where they are the default."""
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, Section):
+            inner = f"{prefix}{name}."
+            every = (leaf for leaf, _ in leaves(annotation, inner))
+            yield from every if field.exclude_if else unrecorded_defaults(annotation, inner)
+        elif field.exclude_if:
+            yield f"{prefix}{name}"
+
+
 def leaf_names() -> list[str]:
     """Return the dotted name of every setting."""
     return [name for name, _ in leaves()]

@@ -70,9 +70,14 @@ def received(stage: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _select(values: dict[str, Any], model: type[Section]) -> dict[str, Any]:
-    """Return the values of the fields of `model`, at every depth."""
+    """Return the values of the fields of `model`, at every depth.
+
+    A field may be left out of the values where it is the default (`exclude_if`).
+    """
     selected: dict[str, Any] = {}
     for name, field in model.model_fields.items():
+        if name not in values:
+            continue
         value, annotation = values[name], field.annotation
         if isinstance(annotation, type) and issubclass(annotation, Section):
             value = _select(value, annotation)

@@ -24,16 +24,20 @@ class Devices:
         kind: value of the setting.
         names: the engine's names of the devices.
         strategy: `tf.distribute` strategy; absent on a single device and under JAX.
+        row_shares: number of devices that share a batch under JAX.
     """
 
     kind: str
     names: tuple[str, ...]
     strategy: Any = None
+    row_shares: int = 1
 
     @property
     def replicas(self) -> int:
         """Number of devices that share a batch."""
-        return 1 if self.strategy is None else int(self.strategy.num_replicas_in_sync)
+        if self.strategy is None:
+            return self.row_shares
+        return int(self.strategy.num_replicas_in_sync)
 
     def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Return the context to create model and optimizer in."""

@@ -59,7 +59,7 @@ class Engine(Protocol):
         ...
 
     def replicas_of(self, model: Any) -> int:
-        """Return the number of replicas of a model."""
+        """Return the number of devices that share the rows of a batch."""
         ...
 
     def scope_of(self, model: Any) -> AbstractContextManager[Any]:

@@ -12,13 +12,15 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import jaxlib
 import keras
 from keras.config import floatx
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import Devices
-from t5repro.errors import DeviceError
+from t5repro.engines.mesh import DATA_AXIS, Mesh, current_mesh
+from t5repro.errors import DeviceError, SettingsError
 
 PREFETCHED_BATCHES = 2
 
@@ -32,23 +34,42 @@ def devices(settings: DevicesSettings) -> Devices:
             f"devices.kind is {settings.kind!r}, but JAX finds no such device "
             f"({str(error).splitlines()[0]}); install JAX for it, or set devices.kind to 'cpu'"
         ) from error
-    if settings.kind == "mirrored":
-        if len(found) < 2:
-            raise DeviceError(
-                "devices.kind is 'mirrored', which needs 2 or more devices; JAX sees "
-                f"{len(found)}; set devices.kind to 'gpu' or 'cpu'"
-            )
-        distribution = keras.distribution.DataParallel(
-            devices=keras.distribution.list_devices(), auto_shard_dataset=False
-        )
-    else:
-        distribution = None
-        found = found[:1]
+    distribution = _distribution(settings, len(found))
     keras.distribution.set_distribution(distribution)
     if floatx() == "float64":
         _allow_float64()
-    names = (f"{device.platform.upper()}:{device.id}" for device in found)
-    return Devices(settings.kind, tuple(names))
+    used = found[: distribution.device_mesh.devices.size if distribution else 1]
+    names = (f"{device.platform.upper()}:{device.id}" for device in used)
+    return Devices(settings.kind, tuple(names), row_shares=row_shares())
+
+
+def _distribution(settings: DevicesSettings, number: int) -> Any:
+    """Return how Keras uses the devices; None for one device.
+
+    Args:
+        settings: the devices.
+        number: of the devices that JAX sees.
+
+    Raises:
+        DeviceError: these are too few.
+    """
+    needed = 2 if settings.kind == "mirrored" else settings.mesh.devices
+    if number < needed:
+        cause, cure = (
+            ("devices.kind is 'mirrored'", "devices.kind to 'gpu' or 'cpu'")
+            if settings.kind == "mirrored"
+            else (
+                f"devices.mesh is {settings.mesh.data} x {settings.mesh.model}",
+                "devices.mesh to no more devices than there are",
+            )
+        )
+        raise DeviceError(
+            f"{cause}, which needs {needed} or more devices; JAX sees {number}; set {cure}"
+        )
+    names = keras.distribution.list_devices()
+    if settings.kind == "mirrored":
+        return keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
+    return Mesh(settings.mesh, names[:needed]) if needed > 1 else None
 
 
 def _allow_float64() -> None:
@@ -81,7 +102,7 @@ def single_step(model: Any) -> Callable[[Any], float]:
     """Return a function that trains a model on a batch and waits for its loss."""
 
     def train(batch: Any) -> float:
-        state, loss = model.step(model.step.state(), *batch)
+        state, loss = model.step(model.step.state(), *map(_placed, batch))
         model.step.write(state)
         return float(loss)
 
@@ -89,7 +110,11 @@ def single_step(model: Any) -> Callable[[Any], float]:
 
 
 def compiled_rows(networks: Sequence[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` compiled with the weights of networks as arguments."""
+    """Return `function` compiled with the weights of networks as arguments.
+
+    Raises:
+        SettingsError: (on a call) the devices cannot share the rows evenly.
+    """
     variables = [variable for network in networks for variable in network.variables]
 
     @jax.jit
@@ -99,6 +124,11 @@ def compiled_rows(networks: Sequence[Any], function: Callable[..., Any]) -> Call
             return function(*arrays)
 
     def call(*arrays: Any) -> Any:
+        rows = jax.tree.leaves(arrays)[0].shape[0]
+        if rows % row_shares():
+            raise SettingsError(
+                f"{rows} rows cannot be shared evenly by {row_shares()} devices; make it a multiple"
+            )
         return with_values([variable.value for variable in variables], *map(_placed, arrays))
 
     return call
@@ -121,8 +151,24 @@ def over_replicas(count: Any) -> Any:
 
 
 def replicas_of(model: Any) -> int:
-    """Return 1; see `replicas`."""
-    return replicas()
+    """Return the number of devices that share the rows of a batch."""
+    return row_shares()
+
+
+def row_shares() -> int:
+    """Return the number of devices that share the rows of a batch."""
+    distribution = keras.distribution.distribution()
+    return 1 if distribution is None else int(distribution.num_model_replicas)
+
+
+def parts_of(array: jax.Array, parts: int) -> jax.Array:
+    """Return rows in parts, (parts, rows, ...); the rows of each part are on all devices."""
+    divided = jnp.reshape(array, (parts, -1, *array.shape[1:]))
+    mesh = current_mesh()
+    if mesh is None:
+        return divided
+    axes = [None, DATA_AXIS, *[None] * (len(array.shape) - 1)]
+    return jax.lax.with_sharding_constraint(divided, mesh.layout(axes).backend_layout)
 
 
 def scope_of(model: Any) -> AbstractContextManager[Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from t5repro.config.flops import step_flops
+from t5repro.config.sections.devices import MeshSettings
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
@@ -46,7 +47,7 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
         training = getattr(settings, node.rule)
         rows = training.batch_size if on_cpu else max(training.batch_size // machine.chips, 1)
         devices = settings.devices.model_copy(
-            update={"kind": machine.kind.device, "steps_per_execution": 1}
+            update={"kind": machine.kind.device, "steps_per_execution": 1, "mesh": MeshSettings()}
         )
         stage = stage_model(node.rule).model_validate(stage_settings(settings, node.rule))
         announce(f"probe: {node.label}, {rows} rows")

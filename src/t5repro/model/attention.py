@@ -16,14 +16,9 @@ from keras import ops
 from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.layers import (
-    Projections,
-    SeededLayer,
-    Tensor,
-    dropout_layer,
-    glorot_uniform,
-    normal,
-)
+from t5repro.engines.mesh import weight_shares
+from t5repro.model.initial_values import glorot_uniform, normal
+from t5repro.model.layers import Projections, SeededLayer, Tensor, dropout_layer
 from t5repro.model.rotary import Rotation, rotate
 
 BLOCKED = -1e9  # added to masked logits; finite, so that a row without keys is not NaN
@@ -251,6 +246,13 @@ class Attention(Projections):
             # Decoding: concatenating the weights would move more numbers than the product.
             single = (batch, self.num_heads, 1, self.d_kv)
             return [ops.reshape(self.product(x_BLD, name), single) for name in names]
+        if weight_shares() > 1:
+            # Matrices side by side have the heads of a device in several places.
+            heads = (batch, length, self.num_heads, self.d_kv)
+            return [
+                ops.transpose(ops.reshape(self.product(x_BLD, name), heads), (0, 2, 1, 3))
+                for name in names
+            ]
         shape = (batch, length, len(names), self.num_heads, self.d_kv)
         split = ops.reshape(self.product(x_BLD, *names), shape)
         # (matrix, batch, head, position, feature)

@@ -24,10 +24,11 @@ from keras import ops
 from t5repro.errors import SettingsError
 from t5repro.model.attention import BLOCKED, Attention, bias_of_block
 from t5repro.model.block import Block
-from t5repro.model.decode import call_compiled, write_step
+from t5repro.model.decode import call_compiled
 from t5repro.model.decode_cache import EncodedInputs
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation, rotate
+from t5repro.model.step_cache import empty_cache, write_step
 from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -181,8 +182,13 @@ class _Search:
         settings, shape = self.model.settings, (batch, self.width)
         # A row of a cache is one step of one head of one example, with all answers side by side:
         # a step then writes whole rows.
-        rows = batch * settings.num_heads * self.steps
-        empty = ops.zeros((rows, self.width * settings.d_kv), dtype=self.model.compute_dtype)
+        empty = empty_cache(
+            batch,
+            settings.num_heads,
+            steps=self.steps,
+            features=self.width * settings.d_kv,
+            dtype=self.model.compute_dtype,
+        )
         no_ids_BWT = ops.full((*shape, self.steps), PAD_ID, dtype="int32")
         # All answers of a row are equal at first: only one may be continued.
         only_first_W = np.where(np.arange(self.width) == 0, 0.0, WORST).astype(np.float32)
@@ -365,7 +371,7 @@ def _step(
         heads, d_kv = attention.num_heads, attention.d_kv
         keys = rotate(split(attention, x_BWD, "k"), angles)
         updated.extend(
-            write_step(cache, ops.reshape(array, (batch * heads, width * d_kv)), step)
+            write_step(cache, array, step)
             for cache, array in zip(caches, (keys, split(attention, x_BWD, "v")), strict=True)
         )
         keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)

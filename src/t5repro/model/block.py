@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.adapters import Adapter
 from t5repro.model.attention import Attention, RelativeBias
@@ -21,6 +22,7 @@ from t5repro.model.layers import (
     dropout_layer,
     norm_layer,
 )
+from t5repro.model.recomputation import recomputed
 from t5repro.model.rotary import Rotation
 
 Layer = Callable[[Tensor], Tensor]
@@ -56,7 +58,13 @@ class Block(SeededLayer):
             has its own.
         fused_attention: see `Stack`.
         layer: seed, path and precision, see `SeededLayer`.
+
+    Attributes:
+        remat: which activations the backward pass computes again (`devices.remat`), on JAX; none
+            unless `train.compiled_model` sets it.
     """
+
+    remat: Remat = "none"
 
     def __init__(
         self,
@@ -140,6 +148,22 @@ class Block(SeededLayer):
         training: bool = False,
     ) -> Tensor:
         """Return the residual stream after the block, (batch, length, features)."""
+        inputs = (x_BLD, bias_BHLL, encoded_BMD, encoded_bias_BHLM, angles)
+        if training and self.remat != "none":
+            return recomputed(self, partial(self._sublayers, training=True), inputs, self.remat)
+        return self._sublayers(*inputs, training=training)
+
+    def _sublayers(
+        self,
+        x_BLD: Tensor,
+        bias_BHLL: Tensor,
+        encoded_BMD: Tensor | None,
+        encoded_bias_BHLM: Tensor | None,
+        angles: Rotation | None,
+        *,
+        training: bool,
+    ) -> Tensor:
+        """Return the residual stream after all sub-layers, see `call`."""
         x_BLD = self.self_attention_sublayer(
             x_BLD,
             lambda x_BLD: self.self_attention(x_BLD, bias_BHLL, angles=angles, training=training),

@@ -12,16 +12,8 @@ from keras.config import floatx
 from t5repro.config.flops import INDEX_WIDTH
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.dense import Dense, embedding_shape
-from t5repro.model.layers import (
-    ACTIVATIONS,
-    SeededLayer,
-    Tensor,
-    initial_matrix,
-    matmul,
-    norm_layer,
-    normal,
-    zeros,
-)
+from t5repro.model.initial_values import initial_matrix, normal, zeros
+from t5repro.model.layers import ACTIVATIONS, SeededLayer, Tensor, matmul, norm_layer
 
 INDICES = 15  # pieces of a span with a vector each
 

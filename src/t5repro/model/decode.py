@@ -21,6 +21,7 @@ from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
+from t5repro.model.step_cache import empty_cache, write_step
 from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -123,8 +124,14 @@ class _Member:
     def empty_caches(self, batch: Tensor) -> list[Tensor]:
         """Return the keys and values before the first step."""
         settings = self.model.settings
-        rows = batch * settings.num_heads * self.steps
-        return [ops.zeros((rows, settings.d_kv), dtype=self.model.compute_dtype)] * self.cache_count
+        empty = empty_cache(
+            batch,
+            settings.num_heads,
+            steps=self.steps,
+            features=settings.d_kv,
+            dtype=self.model.compute_dtype,
+        )
+        return [empty] * self.cache_count
 
     def step(
         self, step: Tensor, last_B: Tensor, caches: Sequence[Tensor]
@@ -225,8 +232,7 @@ def _step(
         query, *key_value = attention.queries_keys_values(x_B1D, angles)
         batch, heads, _, d_kv = ops.shape(query)
         updated.extend(
-            write_step(cache, ops.reshape(array, (batch * heads, d_kv)), step)
-            for cache, array in zip(caches, key_value, strict=True)
+            write_step(cache, array, step) for cache, array in zip(caches, key_value, strict=True)
         )
         keys, values = (ops.reshape(cache, (batch, heads, -1, d_kv)) for cache in updated)
         if block.has_cross_attention:
@@ -243,18 +249,3 @@ def _step(
     if block.has_cross_attention:
         x_B1D = block.cross_attention_sublayer(x_B1D, attend_to_inputs)
     return block.feed_forward_sublayer(x_B1D), tuple(updated)
-
-
-def write_step(cache: Tensor, values: Tensor, step: Tensor) -> Tensor:
-    """Write one step's keys or values into a cache, in place if the backend supports it.
-
-    Args:
-        cache: (rows * steps, features); a row is one head of one example.
-        values: (rows, features).
-        step: number of the step.
-    """
-    rows = ops.shape(values)[0]
-    steps = ops.shape(cache)[0] // rows
-    # Row r has the rows r * steps to (r + 1) * steps - 1 of the cache, one per step.
-    indices = ops.arange(rows, dtype="int32") * steps + step
-    return ops.scatter_update(cache, indices[:, None], values)

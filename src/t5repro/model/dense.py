@@ -9,14 +9,8 @@ from keras import ops
 from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.layers import (
-    SeededLayer,
-    Tensor,
-    initial_matrix,
-    matmul,
-    truncated_normal,
-    zeros,
-)
+from t5repro.model.initial_values import initial_matrix, truncated_normal, zeros
+from t5repro.model.layers import SeededLayer, Tensor, matmul
 
 
 def embedding_shape(model: ModelSettings) -> ModelSettings:

@@ -26,19 +26,16 @@ from t5repro.model.block import Block
 from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
 from t5repro.model.dense import ClassHead, Dense, embedding_shape
+from t5repro.model.initial_values import Initial, initial_matrix, normal, zeros
 from t5repro.model.layers import (
     ACTIVATIONS,
-    Initial,
     SeededLayer,
     Tensor,
     dropout_layer,
     gather_positions,
-    initial_matrix,
     matmul,
     norm_layer,
-    normal,
     option_rows,
-    zeros,
 )
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.segment_rows import SegmentRow, padded_rows

@@ -11,7 +11,8 @@ import numpy as np
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.layers import SeededLayer, Tensor, initial_matrix, normal
+from t5repro.model.initial_values import initial_matrix, normal
+from t5repro.model.layers import SeededLayer, Tensor
 
 
 class LearnedPositions(SeededLayer):

@@ -19,18 +19,8 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.decode_cache import CrossDecoding, PrefixDecoding
 from t5repro.model.dense import ClassHead
-from t5repro.model.layers import (
-    Draw,
-    Initial,
-    Tensor,
-    dropout_layer,
-    gather_positions,
-    initial_matrix,
-    matmul,
-    normal,
-    option_rows,
-    truncated_normal,
-)
+from t5repro.model.initial_values import Draw, Initial, initial_matrix, normal, truncated_normal
+from t5repro.model.layers import Tensor, dropout_layer, gather_positions, matmul, option_rows
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 from t5repro.model.stack import Stack
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from t5repro.config.groups import finetunings
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.presets.table import preset_of
 from t5repro.config.schema import Settings
+from t5repro.config.setting_names import unrecorded_defaults
 from t5repro.report.published_scores import rows_named
 
 NO_PRETRAINING_CHANGE = {"pretrain.steps": 0}
@@ -184,4 +186,6 @@ def flatten(settings: Settings) -> dict[str, Any]:
                 leaves[name] = value
 
     walk(settings.model_dump(mode="json"), "")
+    for name in unrecorded_defaults():
+        leaves.setdefault(name, attrgetter(name)(settings))
     return leaves

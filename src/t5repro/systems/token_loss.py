@@ -15,6 +15,7 @@ import keras
 from keras import ops
 from keras.config import floatx
 
+from t5repro.engines.mesh import weight_shares
 from t5repro.model.layers import Tensor
 from t5repro.vocab.special_ids import PAD_ID
 
@@ -50,11 +51,13 @@ def token_losses(targets_BL: Tensor, logits_BLV: Tensor, z_loss: float) -> Tenso
     ids = logits_BLV.shape[-1]
     targets_N = ops.reshape(targets_BL, (-1,))
     counted_N = ops.cast(targets_N != PAD_ID, floatx())
-    losses_N = _losses(z_loss)(ops.reshape(logits_BLV, (-1, ids)), targets_N)
+    divided = weight_shares() > 1
+    losses = losses_of_divided_ids(z_loss) if divided else losses_of_all_ids(z_loss)
+    losses_N = losses(ops.reshape(logits_BLV, (-1, ids)), targets_N)
     return ops.reshape(losses_N * counted_N, (-1, rows))
 
 
-def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
+def losses_of_all_ids(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the loss of each row of logits, with its gradient written out.
 
     The logits are the largest array of a step. Derived automatically, the gradient would pass
@@ -77,6 +80,32 @@ def _losses(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
             positions_N2 = ops.stack([ops.arange(count, dtype="int32"), targets_N], axis=-1)
             target_gradient_N = ops.exp(target_logits_N - log_z_N) * pull_N - upstream_N
             return ops.scatter_update(gradient_NV, positions_N2, target_gradient_N), None
+
+        return log_z_N - target_logits_N + z_loss * ops.square(log_z_N), gradient
+
+    return ops.custom_gradient(losses)
+
+
+def losses_of_divided_ids(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return `losses_of_all_ids` for logits whose ids are divided among devices.
+
+    A device reads the logit of a target by comparing numbers of ids: positions in flat logits
+    would be numbers on other devices, and all logits would be sent to every device. Only the
+    greatest logit and the sums of each row are exchanged.
+    """
+
+    def losses(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Callable[..., Any]]:
+        ids_V = ops.arange(logits_NV.shape[-1], dtype="int32")
+        is_target_NV = ops.equal(ids_V[None], targets_N[:, None])
+        log_z_N = ops.logsumexp(logits_NV, axis=-1)
+        target_logits_N = ops.sum(ops.where(is_target_NV, logits_NV, 0.0), axis=-1)
+
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, None]:
+            (upstream_N,) = arguments if upstream is None else (upstream,)
+            pull_N = upstream_N * (1.0 + 2.0 * z_loss * log_z_N)
+            probabilities_NV = ops.exp(logits_NV - log_z_N[:, None])
+            pulled_NV = probabilities_NV * pull_N[:, None]
+            return ops.where(is_target_NV, pulled_NV - upstream_N[:, None], pulled_NV), None
 
         return log_z_N - target_logits_N + z_loss * ops.square(log_z_N), gradient
 

@@ -45,6 +45,14 @@ class Adafactor(Optimizer):
             return {"moment": shape}
         return {"row_moment": _without(shape, axes[1]), "column_moment": _without(shape, axes[0])}
 
+    def slot_axes(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the axes of a weight that a slot has; a moment of rows lacks the columns'."""
+        every = super().slot_axes(name, shape)
+        axes = factored_axes(shape)
+        if axes is None:
+            return every
+        return _without(every, axes[1 if name == "row_moment" else 0])
+
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:

@@ -83,6 +83,10 @@ class Adam(Optimizer):
         totals = {"totals": (2,)} if self.variant.corrects_bias else {}
         return {"first_moment": shape, "second_moment": shape, **totals}
 
+    def slot_axes(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the axes of a weight that a slot has; ``totals`` has none of them."""
+        return () if name == "totals" else super().slot_axes(name, shape)
+
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
     ) -> tuple[Tensor, list[Tensor]]:

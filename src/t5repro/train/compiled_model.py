@@ -4,9 +4,11 @@ from typing import Any
 
 import keras
 
+from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.engines.devices import Devices
 from t5repro.errors import SettingsError
+from t5repro.model.block import Block
 from t5repro.model.checkpoints import weight_variables
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.systems.networks import NETWORKS
@@ -48,6 +50,7 @@ def compiled_model(
     }
     heads = system.heads(settings, columns)
     network = NETWORKS[system.family](settings.model, heads, shape)
+    recompute_blocks(network, settings.devices.remat)
     loss = system.loss(settings, columns)
     model = model_class()(
         network, loss, normaliser=training.loss_normaliser, micro_batches=training.micro_batches
@@ -63,6 +66,13 @@ def compiled_model(
         steps_per_execution=settings.devices.steps_per_execution,
     )
     return model
+
+
+def recompute_blocks(network: Any, remat: Remat) -> None:
+    """Set which activations of each block the backward pass computes again."""
+    for layer in network._flatten_layers():  # Keras has no public list of all nested layers
+        if isinstance(layer, Block):
+            layer.remat = remat
 
 
 def model_class() -> type[TrainedModel]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import keras
 from keras.config import floatx
 
+from t5repro.engines.jax_engine import parts_of
 from t5repro.systems.loss import Features, Loss, Normaliser
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.step import TrainedModel
@@ -62,8 +63,11 @@ class JaxStep:
         self.optimizer = optimizer
         self.normaliser: Normaliser = normaliser
         self.micro_batches = micro_batches
-        # The old state's memory holds the new one.
-        self._compiled = jax.jit(self.update, donate_argnums=0)
+        # The old state's memory holds the new one, in the same parts on the same devices.
+        shardings = [[variable.value.sharding for variable in group] for group in self._all()]
+        self._compiled = jax.jit(
+            self.update, donate_argnums=0, out_shardings=(State(*shardings), None)
+        )
 
     def state(self) -> State:
         """Return a copy of the present state, to begin with.
@@ -149,16 +153,14 @@ class JaxStep:
     ) -> Sums:
         """Return the result of `sums` with the activations of one part in memory at a time."""
 
-        def parts_of(array_B: jax.Array) -> jax.Array:
-            return jnp.reshape(array_B, (self.micro_batches, -1, *array_B.shape[1:]))
-
         def add(total: Sums, part: tuple[Features, jax.Array]) -> tuple[Sums, None]:
             summed, others, gradients = total
             part_sum, others, part_gradients = sums(others, *part)
             added = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
             return (summed + part_sum, others, added), None
 
-        parts = jax.tree.map(parts_of, (features, targets))
+        divided = partial(parts_of, parts=self.micro_batches)
+        parts = jax.tree.map(divided, (features, targets))
         total, _ = jax.lax.scan(add, (jnp.zeros((), floatx()), others, zeros), parts)
         return total
 

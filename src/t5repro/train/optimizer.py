@@ -8,6 +8,7 @@ import keras
 from keras import ops
 from keras.config import floatx
 
+from t5repro.engines.mesh import slot_layout
 from t5repro.model.layers import Tensor
 
 SCALE_FLOOR = 1e-3  # least root mean square that a weight's step is scaled by
@@ -38,6 +39,15 @@ class Optimizer(keras.optimizers.Optimizer):
     def slot_shapes(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
         """Return the names and shapes of the slots of a weight of a shape."""
 
+    def slot_axes(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the axes of a weight that one of its slots has: all, unless it is reduced.
+
+        Args:
+            name: of the slot.
+            shape: of the weight.
+        """
+        return tuple(range(len(shape)))
+
     @abstractmethod
     def change(
         self, gradient: Tensor, weight: Tensor, slots: Sequence[Tensor], learning_rate: Tensor
@@ -60,7 +70,10 @@ class Optimizer(keras.optimizers.Optimizer):
         self._slots = [
             [
                 self.add_variable(
-                    shape=shape, dtype=floatx(), name=f"{path}/{name}".replace("/", ".")
+                    shape=shape,
+                    dtype=floatx(),
+                    name=f"{path}/{name}".replace("/", "."),
+                    layout=slot_layout(variable, self.slot_axes(name, tuple(variable.shape))),
                 )
                 for name, shape in self.slot_shapes(tuple(variable.shape)).items()
             ]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.artifacts import STEPS
+from t5repro.config.sections.devices import MeshSettings
 from t5repro.engines.devices import prepare
 from t5repro.files import read_json, write_text
 from t5repro.jobs.pretrain import PretrainJob
@@ -34,7 +35,14 @@ def comparable(settings: Any, rule: str, *, engine: str, precision: str) -> Any:
         engine: ``tensorflow`` or ``jax``.
         precision: ``float32`` or ``float64``, of everything.
     """
-    places = {"engine": engine, "kind": "cpu", "precision": precision, "cloud_folder": ""}
+    places = {
+        "engine": engine,
+        "kind": "cpu",
+        "precision": precision,
+        "cloud_folder": "",
+        "mesh": MeshSettings(),
+        "remat": "none",
+    }
     section = getattr(settings, rule).model_copy(update={"dropout_rate": 0.0})
     devices = settings.devices.model_copy(update=places)
     return settings.model_copy(update={"devices": devices, rule: section})

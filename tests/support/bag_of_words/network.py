@@ -7,7 +7,7 @@ import numpy as np
 from keras import ops
 
 from t5repro.model.dense import ClassHead
-from t5repro.model.layers import Initial, normal
+from t5repro.model.initial_values import Initial, normal
 from t5repro.model.segment_rows import padded_rows
 
 

@@ -7,7 +7,22 @@ from pydantic import Field, StringConstraints, model_validator
 from t5repro.config.field import Section
 
 EngineName = Literal["tensorflow", "jax"]
+Remat = Literal["none", "block", "dots"]
 TITLES: dict[EngineName, str] = {"tensorflow": "TensorFlow", "jax": "JAX"}
+
+
+class MeshSettings(Section):
+    """A grid of devices that train and predict together."""
+
+    data: int = Field(1, ge=1)
+    """Devices that share the rows of a batch."""
+    model: int = Field(1, ge=1)
+    """Devices that share each weight: heads, inner features and ids are divided among them."""
+
+    @property
+    def devices(self) -> int:
+        """Number of devices."""
+        return self.data * self.model
 
 
 class DevicesSettings(Section):
@@ -33,6 +48,15 @@ class DevicesSettings(Section):
     """Floating-point type of the activations. Weights and optimizer state are always float32. On a
     CPU the bytes of a `bfloat16` result are those of one kind of CPU (D-043).
     """
+    # Left out of recorded settings where it is the default: jobs from before it was a setting
+    # agree with those of today.
+    remat: Remat = Field("none", exclude_if=lambda remat: remat == "none")
+    """Activations that the backward pass computes again instead of keeping them, on JAX: `none`,
+    all inside a block (`block`: least memory, about a third more arithmetic), or all inside a block
+    but its products with weights (`dots`). If `none`, the setting is not recorded.
+    """
+    mesh: MeshSettings = Field(MeshSettings(), exclude_if=lambda mesh: mesh.devices == 1)
+    """Grid of devices, on JAX. If it is one device, the setting is not recorded."""
     steps_per_execution: int = Field(1, ge=1)
     """Training steps per call from the host; steps."""
     cloud_folder: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9+.-]*://.+)?$")] = ""
@@ -53,4 +77,19 @@ class DevicesSettings(Section):
                         f"devices.{name} is {getattr(self, name)!r}, which is {need} by TensorFlow "
                         f"only; leave it empty, or set devices.engine to tensorflow"
                     )
+            if self.mesh.devices > 1 and self.kind == "mirrored":
+                raise ValueError(
+                    f"devices.mesh has {self.mesh.devices} devices and devices.kind is 'mirrored', "
+                    "which takes all that there are; set devices.kind to cpu, gpu or tpu"
+                )
+        elif self.mesh.devices > 1:
+            raise ValueError(
+                f"devices.mesh is {self.mesh.data} x {self.mesh.model} devices, which JAX divides "
+                "a model among only; leave it out, or set devices.engine to jax"
+            )
+        elif self.remat != "none":
+            raise ValueError(
+                f"devices.remat is {self.remat!r}, which JAX computes only; set it to none, or set "
+                "devices.engine to jax"
+            )
         return self
