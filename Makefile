@@ -51,7 +51,7 @@ test-all: setup ## run every test
 parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
 
 parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed # all of them, before `.venv` is used
-	pytest -m parity tests/parity tests/train/test_jax_step.py tests/train/test_jax_training.py tests/train/test_jax_remat.py tests/train/test_jax_mesh.py tests/workflow/test_jax_chain.py tests/c4/test_parity_tfds.py
+	pytest -m parity tests/parity tests/train/test_jax_step.py tests/train/test_jax_training.py tests/train/test_jax_remat.py tests/train/test_jax_mesh.py tests/train/test_slice_step.py tests/workflow/test_jax_chain.py tests/c4/test_parity_tfds.py
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity

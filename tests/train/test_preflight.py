@@ -103,7 +103,7 @@ def test_a_slice_must_be_named():
 
 def test_rows_are_split_among_cores_and_parts():
     assert rows_per_core(TrainingSettings(batch_size=128), 16) == 8
-    with pytest.raises(PreflightError, match="batch_size 128 is no multiple of 24: 24 cores"):
+    with pytest.raises(PreflightError, match="batch_size 128 is not a multiple of 24: 24 shares"):
         rows_per_core(TrainingSettings(batch_size=128), 24)
 
 

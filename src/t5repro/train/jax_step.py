@@ -7,7 +7,7 @@ Shape suffixes: B rows of the batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -63,11 +63,12 @@ class JaxStep:
         self.optimizer = optimizer
         self.normaliser: Normaliser = normaliser
         self.micro_batches = micro_batches
+
+    @cached_property
+    def _compiled(self) -> Callable[..., tuple[State, jax.Array]]:
         # The old state's memory holds the new one, in the same parts on the same devices.
-        shardings = [[variable.value.sharding for variable in group] for group in self._all()]
-        self._compiled = jax.jit(
-            self.update, donate_argnums=0, out_shardings=(State(*shardings), None)
-        )
+        shardings = [[variable.value.sharding for variable in group] for group in self.variables]
+        return jax.jit(self.update, donate_argnums=0, out_shardings=(State(*shardings), None))
 
     def state(self) -> State:
         """Return a copy of the present state, to begin with.
@@ -75,12 +76,12 @@ class JaxStep:
         A step gives the memory of its state away: the variables keep theirs.
         """
         return State(
-            *([jnp.array(variable.value) for variable in variables] for variables in self._all())
+            *([jnp.array(variable.value) for variable in variables] for variables in self.variables)
         )
 
     def write(self, state: State) -> None:
         """Write a state into the variables of the network and the optimizer."""
-        for variables, values in zip(self._all(), state, strict=True):
+        for variables, values in zip(self.variables, state, strict=True):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(value)
 
@@ -97,7 +98,9 @@ class JaxStep:
         after: tuple[State, jax.Array] = self._compiled(state, features, targets)
         return after
 
-    def _all(self) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    @property
+    def variables(self) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        """The variables of a `State`, in its order."""
         network = self.network
         return (
             network.trainable_variables,
@@ -134,7 +137,7 @@ class JaxStep:
         """Return the summed loss of some rows, the other variables after it, and its gradients."""
 
         def summed_loss(weights: Arrays) -> tuple[jax.Array, Arrays]:
-            trained, untrained, _ = self._all()
+            trained, untrained, _ = self.variables
             mapping = [*zip(trained, weights, strict=True), *zip(untrained, others, strict=True)]
             with keras.StatelessScope(state_mapping=mapping) as scope:
                 summed = self.loss.summed(self.network, features, targets, term_weights)

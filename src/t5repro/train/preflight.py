@@ -1,11 +1,12 @@
 """The rule `preflight`: compiles a training step for a TPU slice, without a TPU.
 
-TensorFlow lowers the step of training itself (`step.TrainedModel.train_step`: forward, backward,
-Adafactor, dropout) for the rows of one core. The TPU compiler inside `libtpu` compiles it in a
-separate process (`tpu_compiler.py`) and reports its memory and arithmetic.
+The step is that of training itself: forward, backward, Adafactor, dropout. The TPU compiler inside
+`libtpu` reports its memory and arithmetic. TensorFlow lowers the step for the rows of one core, and
+a separate process compiles it (`tpu_compiler.py`). JAX compiles the step of the whole mesh
+(`slice_step.py`), exchanges between cores included.
 
-Not covered: the runtime of `TPUStrategy`, the input speed of the host, and the sum of gradients
-between cores, which needs further buffers.
+Not covered: the input speed of the host; with TensorFlow the runtime of `TPUStrategy` and the sum
+of gradients between cores, which needs further buffers.
 """
 
 import json
@@ -26,6 +27,7 @@ from t5repro.files import write_json
 from t5repro.progress import announce
 from t5repro.randomness import single_seed
 from t5repro.train import tpu_compiler
+from t5repro.train.slice_step import costs_on_slice, training_of
 
 GIB = 2**30
 # Memory of one core by the compiler's name of its chip. The pages of the chips, such as
@@ -41,9 +43,10 @@ HBM_BYTES = {
     "TPU v6 lite": 32 * GIB,
 }
 EXAMPLES = "v5e:4x4, v4:2x2x1, v3:2x2, v5p:2x2x1, v6e:4x4"
-NOT_COVERED = (
-    "not covered: TPUStrategy's runtime, host input speed, and the sum of gradients between cores"
-)
+NOT_COVERED = {
+    "tensorflow": "TPUStrategy's runtime, host input speed, and the sum of gradients between cores",
+    "jax": "host input speed",
+}
 
 
 class PreflightError(DeviceError):
@@ -71,27 +74,29 @@ def preflight(
         PreflightError: it cannot be compiled; the message names the reason.
         DoesNotFitError: it needs more memory than a core has.
     """
-    training = settings.pretrain if isinstance(settings, PretrainStage) else settings.finetune
+    training = training_of(settings)
     slice_name = slice_name or settings.devices.slice
     if not slice_name:
         raise PreflightError(
             f"no slice given: set devices.slice or --slice, such as one of {EXAMPLES}"
         )
+    engine = settings.devices.engine
     # 1. The slice, asked from the compiler itself: its names of chips and their cores.
     slice_facts = ask(python, "describe", slice_name)
-    rows = rows_per_core(training, slice_facts["cores"])
-    # 2. The step of one core, lowered here by TensorFlow and compiled there.
-    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
-        step = Path(folder) / "step.mlir"
-        step.write_bytes(lowered_step(settings, rows=rows))
-        announce(
-            f"preflight: compiling {rows} rows for one core of {slice_name}; this takes minutes"
-        )
-        costs = ask(python, "compile", slice_name, str(step))
+    rows = rows_per_core(training, shares_of_rows(settings, slice_facts["cores"], slice_name))
+    announce(f"preflight: compiling {rows} rows for a core of {slice_name}; this takes minutes")
+    # 2. The step.
+    if engine == "jax":
+        library = slice_facts["library"]
+        costs = costs_on_slice(settings, slice_name=slice_name, library=library)
+        if "fault" in costs:
+            raise refusal(costs, python, slice_name)
+    else:
+        costs = costs_of_a_core(settings, rows=rows, slice_name=slice_name, python=python)
     # 3. The verdict. The report has no times, so equal versions write equal bytes.
     facts = facts_of(slice_name, slice_facts, rows, costs)
     announce(table(facts))
-    announce(f"preflight: compiled in {costs['seconds']:.0f} s; {NOT_COVERED}")
+    announce(f"preflight: not covered: {NOT_COVERED[engine]}")
     if not facts["fits"]:
         raise DoesNotFitError(
             f"the step needs {facts['needed_bytes'] / GIB:.2f} GiB of a core's "
@@ -99,6 +104,34 @@ def preflight(
         )
     if report is not None:
         write_json(report, facts)
+
+
+def shares_of_rows(settings: PretrainStage | FinetuneStage, cores: int, slice_name: str) -> int:
+    """Return the number of cores, or on JAX groups of cores, that share the rows of a batch.
+
+    Raises:
+        PreflightError: `devices.mesh` has not as many devices as the slice has cores.
+    """
+    if settings.devices.engine == "tensorflow":
+        return cores
+    mesh = settings.devices.mesh
+    if mesh.devices != cores:
+        raise PreflightError(
+            f"devices.mesh is {mesh.data} x {mesh.model}, {mesh.devices} devices, but {slice_name} "
+            f"has {cores} cores; set devices.mesh.data and devices.mesh.model to sizes with this "
+            "product"
+        )
+    return mesh.data
+
+
+def costs_of_a_core(
+    settings: PretrainStage | FinetuneStage, *, rows: int, slice_name: str, python: str
+) -> dict[str, Any]:
+    """Return memory and arithmetic of the step of one core, lowered by TensorFlow."""
+    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
+        step = Path(folder) / "step.mlir"
+        step.write_bytes(lowered_step(settings, rows=rows))
+        return ask(python, "compile", slice_name, str(step))
 
 
 def ask(python: str, *arguments: str) -> dict[str, Any]:
@@ -156,19 +189,19 @@ def refusal(answer: dict[str, Any], python: str, slice_name: str) -> DeviceError
     )
 
 
-def rows_per_core(training: TrainingSettings, cores: int) -> int:
+def rows_per_core(training: TrainingSettings, shares: int) -> int:
     """Return the number of a batch's rows on one core.
 
     Raises:
         PreflightError: they cannot be split evenly.
     """
-    divisor = cores * training.micro_batches
+    divisor = shares * training.micro_batches
     if training.batch_size % divisor:
         raise PreflightError(
-            f"batch_size {training.batch_size} is no multiple of {divisor}: {cores} cores times "
-            f"micro_batches {training.micro_batches}"
+            f"batch_size {training.batch_size} is not a multiple of {divisor}: {shares} shares of "
+            f"a batch times micro_batches {training.micro_batches}"
         )
-    return training.batch_size // cores  # all micro-batches of a core together
+    return training.batch_size // shares  # all micro-batches of a core together
 
 
 def lowered_step(settings: PretrainStage | FinetuneStage, *, rows: int) -> bytes:
@@ -218,6 +251,7 @@ def facts_of(
         "hbm_bytes": HBM_BYTES[kind],
         "fits": needed <= HBM_BYTES[kind],
         "flops_per_core": costs["flops"],
+        **({"exchanges": costs["exchanges"]} if "exchanges" in costs else {}),
         "versions": tpu_compiler.PINNED,
     }
 
@@ -234,9 +268,18 @@ def table(facts: dict[str, Any]) -> str:
         ("program", _gib(facts["code_bytes"])),
         ("total", f"{_gib(facts['needed_bytes'])}, {share:.0%} of {_gib(facts['hbm_bytes'])}"),
         ("FLOPs per step", f"{facts['flops_per_core']:.4g} a core"),
+        *_exchanges(facts.get("exchanges")),
         ("verdict", "fits" if facts["fits"] else "does not fit"),
     ]
     return "\n".join(f"{name:<20} {value}" for name, value in lines)
+
+
+def _exchanges(exchanges: dict[str, int] | None) -> list[tuple[str, str]]:
+    """Return the line of the exchanges between cores, which TensorFlow's step does not show."""
+    if exchanges is None:
+        return []
+    counts = ", ".join(f"{count} {kind}" for kind, count in exchanges.items())
+    return [("between cores", counts or "nothing")]
 
 
 def cure(training: TrainingSettings, rows: int) -> str:

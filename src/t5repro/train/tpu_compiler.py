@@ -22,6 +22,7 @@ PINNED = {"jax": "0.10.2", "jaxlib": "0.10.2", "libtpu": "0.0.42.1"}
 ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1",  # off a TPU host there is no metadata server to query
     "TPU_WORKER_HOSTNAMES": "localhost",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # several may compile at a time; none touches a TPU
     "JAX_PLATFORMS": "cpu",
     "TF_CPP_MIN_LOG_LEVEL": "3",
 }
@@ -56,7 +57,13 @@ def describe(name: str) -> dict[str, Any]:
         devices = topology(name).devices
     except _jax.JaxRuntimeError as error:
         return {"fault": "slice", "text": _first_line(error)}
-    return {"cores": len(devices), "kind": devices[0].device_kind}
+    import libtpu
+
+    return {
+        "cores": len(devices),
+        "kind": devices[0].device_kind,
+        "library": libtpu.get_library_path(),
+    }
 
 
 def compile_step(name: str, step: Path) -> dict[str, Any]:
@@ -78,11 +85,20 @@ def compile_step(name: str, step: Path) -> dict[str, Any]:
                 module, _jax.DeviceList((device,)), xla_client.CompileOptions()
             )
         except _jax.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):
-                raise
-            return {"fault": "memory", "text": _first_line(error)}
-    memory = compiled.get_compiled_memory_stats()
-    costs = compiled.cost_analysis()
+            return memory_fault(error)
+    costs = costs_of(compiled.get_compiled_memory_stats(), compiled.cost_analysis())
+    return {**costs, "seconds": time.monotonic() - started}
+
+
+def memory_fault(error: Exception) -> dict[str, str]:
+    """Return the fault of a step that needs more memory than a core has; raise any other error."""
+    if "RESOURCE_EXHAUSTED" not in str(error):
+        raise error
+    return {"fault": "memory", "text": _first_line(error)}
+
+
+def costs_of(memory: Any, costs: Any) -> dict[str, Any]:
+    """Return memory and arithmetic of a compiled step by the names of the report."""
     costs = costs[0] if isinstance(costs, list) else costs
     return {
         "argument_bytes": memory.argument_size_in_bytes,
@@ -91,7 +107,6 @@ def compile_step(name: str, step: Path) -> dict[str, Any]:
         "code_bytes": memory.generated_code_size_in_bytes,
         "flops": costs.get("flops"),
         "bytes_accessed": costs.get("bytes accessed"),
-        "seconds": time.monotonic() - started,
     }
 
 

@@ -71,12 +71,11 @@ class DevicesSettings(Section):
     @model_validator(mode="after")
     def _engine_can(self) -> "DevicesSettings":
         if self.engine == "jax":
-            for name, need in (("cloud_folder", "copied to"), ("slice", "compiled for")):
-                if getattr(self, name):
-                    raise ValueError(
-                        f"devices.{name} is {getattr(self, name)!r}, which is {need} by TensorFlow "
-                        f"only; leave it empty, or set devices.engine to tensorflow"
-                    )
+            if self.cloud_folder:
+                raise ValueError(
+                    f"devices.cloud_folder is {self.cloud_folder!r}, which is copied to by "
+                    "TensorFlow only; leave it empty, or set devices.engine to tensorflow"
+                )
             if self.mesh.devices > 1 and self.kind == "mirrored":
                 raise ValueError(
                     f"devices.mesh has {self.mesh.devices} devices and devices.kind is 'mirrored', "
