@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import tiny_training as tiny
-from engine_steps import Case, cases, compiled
+from engine_steps import MODES, Case, cases, compiled
 
 from t5repro.config.sections.devices import DevicesSettings, Remat
 from t5repro.engines.devices import prepare
