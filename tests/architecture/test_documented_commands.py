@@ -108,6 +108,14 @@ run: {name: new}
 """
 
 
+@pytest.mark.parametrize("page", pages())
+def test_no_command_of_a_page_hides_the_errors_of_a_run(page: str) -> None:
+    """With ``--quiet all`` Snakemake prints no error, so a wrong run file ends without a word."""
+    hidden = re.compile(r"--quiet[ =]all|-q[ =]?all")
+    assert [one.text for one in documented(pages()[page]) if hidden.search(one.text)] == []
+    assert hidden.search(documented("    x\n`snakemake --quiet all --cores 2`")[0].text)
+
+
 def test_a_new_command_or_block_is_found() -> None:
     assert unlisted("docs/page.md", MADE_UP) == [
         "make nothing",

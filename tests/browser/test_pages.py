@@ -83,6 +83,24 @@ def test_no_page_scrolls_sideways(
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
+# Of each element that hides a part of its width: the layers of its background, and what holds them.
+CUT = """[...document.querySelectorAll('*')].filter(e => e.scrollWidth > e.clientWidth
+    && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)).map(e => [
+    getComputedStyle(e).backgroundImage, getComputedStyle(e).backgroundAttachment])"""
+
+
+def test_a_table_that_is_cut_has_a_shadow_where_more_of_it_is_hidden(
+    open_page: Callable[..., Any], names: list[str]
+) -> None:
+    for name in ("report.html", "trace.html"):
+        cut = open_page(name, width=NARROW).evaluate(CUT)
+        assert cut, name
+        for image, attachment in cut:
+            assert image.count("linear-gradient") == 4, name
+            # The paper scrolls with the table and uncovers the shadow, which stays at the side.
+            assert attachment == "local, local, scroll, scroll", name
+
+
 def test_dark_mode_has_a_dark_background_and_light_text(
     open_page: Callable[..., Any], names: list[str]
 ) -> None:

@@ -238,6 +238,22 @@ def test_a_wrong_row_is_named_with_its_file_line_and_value(tmp_path, data, setti
     assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize("end", [b"", b'{"text"\n'])
+def test_rows_without_a_value_are_counted_up_to_other_damage(tmp_path, end):
+    path = tmp_path / "own.jsonl"
+    lines = [b'{"text": "x"}', b'{"text": null}', b"", b'{"text": "y"}', b"{}", b'{"text": null}']
+    path.write_bytes(b"\n".join(lines) + b"\n" + end + b"{}\n" * bool(end))
+    with pytest.raises(RawDataError) as error:
+        rows_of(path)
+    assert str(error.value) == (
+        f"{path} line 2: 'text' is missing or null; it must be text: correct or remove the row "
+        "(3 rows of the file lack a value)"
+    )
+    write_rows(path := path.with_suffix(".parquet"), [{"text": None}, {"text": "x"}] * 300)
+    with pytest.raises(RawDataError, match=r"row 0: .* \(300 rows of the file lack a value\)$"):
+        rows_of(path)
+
+
 def test_a_wrong_parquet_file_is_named_with_its_row_and_column(tmp_path):
     path = tmp_path / "own.parquet"
     write_rows(path, [{"body": "x"}])

@@ -50,6 +50,17 @@ def test_the_study_is_printed_and_written(
     assert total == pytest.approx(values["total"]["flops"])
 
 
+def test_one_training_is_no_plural(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("A line of text.\n" * 9)
+    (tmp_path / "run.yaml").write_text(
+        f"run: {{name: one}}\ndata: {{folder: {tmp_path}}}\nuse: [machines/laptop]\n"
+        "corpus: {files: [lines.txt], documents: line, language: en}\n"
+    )
+    code, text = run(f"--configfile {tmp_path}/run.yaml", capsys)
+    assert code == 0
+    assert "shared    1 training if each experiment is run alone; 1 here" in text.splitlines()
+
+
 def test_a_budget_that_is_too_small_has_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = run(STUDY + "--budget 500", capsys)
     assert code == 3

@@ -379,3 +379,9 @@ def test_targets_with_characters_that_the_vocabulary_lacks_are_counted(
     load(settings_of(), examples, vocabulary, task_vocab)
     expected = "task mine: 2 of 3 targets have characters that the vocabulary lacks, such as '{'"
     assert expected in capsys.readouterr().err
+
+
+def test_the_progress_of_tokenising_counts_different_texts(vocabulary: Path, capsys):
+    texts = ["good", "bad", "good", "good"]
+    tokenise(texts, vocabulary=Vocabulary.load(vocabulary), max_length=8, label="targets of mine")
+    assert "targets of mine: 2/2 different texts" in capsys.readouterr().err

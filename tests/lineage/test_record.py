@@ -2,17 +2,14 @@
 
 import dataclasses
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from checkout import ROOT
 
 from t5repro.errors import ArtifactError
 from t5repro.files import sha256_of, write_manifest
+from t5repro.lineage import sources, startup
 from t5repro.lineage.record import Record, read_record, read_records, record_path
 from t5repro.lineage.recording import recording
 from t5repro.lineage.redaction import redact, redact_path
@@ -24,9 +21,19 @@ RECORD = Path("records/demo/vocab/baseline.json")
 SETTINGS = {"seed": 3, "vocab": {"vocab_size": 32, "language_seed": 4}}
 
 
+CODE = {"__init__.py": "", "vocab/__init__.py": "", "vocab/train.py": "VOCABULARY = 32\n"}
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, with a package of the test: the checkout may be edited meanwhile."""
     monkeypatch.chdir(tmp_path)
+    package = tmp_path / "src/t5repro"
+    for name, text in CODE.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    for module in (sources, startup):
+        monkeypatch.setattr(module, "PACKAGE", package)
 
 
 def finish(tmp_path: Path, **changes: object) -> Path:
@@ -52,7 +59,7 @@ def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: P
     assert record.start.seeds == {"seed": 3, "vocab.language_seed": 4}
     assert record.start.attempt == 1
     assert record.start.code == hashes_of_rule("vocab")
-    assert "src/t5repro/vocab/train.py" in record.start.code
+    assert record.start.code.keys() == {f"src/t5repro/{name}" for name in CODE}
     assert record.start.machine.libraries["sentencepiece"] == "0.2.1"
     assert record.start.machine.python.split()[1] == ".".join(map(str, sys.version_info[:3]))
     assert record.end is not None
@@ -83,35 +90,25 @@ def test_a_failed_job_says_so_and_the_next_attempt_counts(tmp_path: Path) -> Non
     assert read_record(RECORD).start.attempt == 1
 
 
-def record_of_a_job_that_edits(folder: Path, edit: str) -> Record:
-    """Run a job on a copy of the package; `edit` is a line that changes its code meanwhile."""
-    shutil.copytree(ROOT / "src", folder / "src")
-    script = (
-        "from pathlib import Path\n"
-        "from t5repro.files import write_manifest\n"
-        "from t5repro.lineage.recording import recording\n"
-        "code = Path('src/t5repro/vocab/train.py')\n"
-        "with recording('vocab', log=Path('logs/demo/vocab/baseline.log'), settings={},\n"
-        "               manifest=Path('manifest.json')):\n"
-        f"    {edit}\n"
-        "    write_manifest(Path('manifest.json'), rule='vocab', settings={}, inputs=[],\n"
-        "                   outputs=[], counters={})\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, check=True)
+def record_of_a_job_that_edits(code: str) -> Record:
+    """Run a job that writes other code meanwhile."""
+    with recording("vocab", log=LOG, settings={}, manifest=Path("manifest.json")):
+        Path("src/t5repro/vocab/train.py").write_text(code)
+        write_manifest(
+            Path("manifest.json"), rule="vocab", settings={}, inputs=[], outputs=[], counters={}
+        )
     return read_record(RECORD)
 
 
-def test_a_job_whose_code_changed_while_it_ran_is_not_sealable(tmp_path: Path) -> None:
-    edit = "code.write_text(code.read_text() + 'EDITED = True')"
-    record = record_of_a_job_that_edits(tmp_path, edit)
+def test_a_job_whose_code_changed_while_it_ran_is_not_sealable() -> None:
+    record = record_of_a_job_that_edits("VOCABULARY = 33\n")
     assert record.end is not None
     assert record.end.code_changed == ["src/t5repro/vocab/train.py"]
     assert not record.sealable
 
 
-def test_an_edit_saved_halfway_when_a_job_ends_is_named_and_ends_the_record(tmp_path: Path) -> None:
-    record = record_of_a_job_that_edits(tmp_path, "code.write_text('def half(:')")
+def test_an_edit_saved_halfway_when_a_job_ends_is_named_and_ends_the_record() -> None:
+    record = record_of_a_job_that_edits("def half(:")
     assert record.end is not None
     assert record.end.code_changed[0].endswith("src/t5repro/vocab/train.py")
     assert not record.sealable

@@ -159,6 +159,61 @@ def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: An
     assert sorted(numbers) == list(range(40))  # each row once, with its number in the file
 
 
+def test_a_label_without_a_row_of_the_evaluated_split_is_named(checkout: Path, capsys: Any) -> None:
+    labels = ["good", "bad", "text"] * 3
+    rows = [f"row {n},{label},train" for n, label in enumerate(labels)]
+    rows += ["row 9,good,dev"]
+    Path("some.csv").write_text("\n".join(["text,label,split", *rows, ""]), encoding="utf-8")
+    assert main(["tasks", "new", "some.csv"]) == 0
+    printed = capsys.readouterr().err.splitlines()
+    assert "warning: no row of validation has 'bad' or 'text'" in printed
+    assert main(["tasks", "new", "rows.csv"]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_targets_that_the_model_cannot_write_are_counted(checkout: Path, capsys: Any) -> None:
+    targets = [f"{{word{n}}}" if n % 2 else f"word{n} rows" for n in range(60)]
+    rows = [{"text": f"good {n}", "summary": target} for n, target in enumerate(targets)]
+    Path("braces.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["tasks", "new", "braces.jsonl", "--out", "my.yaml"]) == 0
+    assert (
+        "warning: 30 of 60 targets have characters that the vocabulary lacks, such as '{'; the "
+        "model writes ⁇ in their place"
+    ) in capsys.readouterr().err.splitlines()
+
+
+def test_a_file_with_braces_in_its_name_is_refused_before_snakemake_reads_it(
+    checkout: Path, capsys: Any
+) -> None:
+    Path("rows.csv").rename("rows{b}.csv")
+    words = ["tasks", "new", "rows{b}.csv", "--name", "mine", "--out", "my.yaml"]
+    code = main(words)
+    Path("rows{b}.csv").unlink()
+    assert code != 0
+    message = capsys.readouterr().err
+    assert "'rows{b}.csv' has { and } in its name, which Snakemake takes for a wildcard" in message
+    assert not Path("my.yaml").exists()
+
+
+def test_validation_warns_of_a_device_that_this_machine_lacks(
+    checkout: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(settings: DevicesSettings) -> str:
+        return "" if settings.kind == "cpu" else f"TensorFlow sees no {settings.kind}"
+
+    monkeypatch.setattr("t5repro.estimate.start.device_fault", fault)
+    assert main(["tasks", "new", "rows.csv", "--out", "my.yaml"]) == 0
+    warning = "t5repro config validate: warning: TensorFlow sees no gpu"
+    assert main(["config", "validate", "my.yaml"]) == 0
+    assert warning not in capsys.readouterr().err
+    Path("gpu.yaml").write_text("devices: {kind: gpu}\n", encoding="utf-8")
+    # Another machine may have the GPU, so the run files are valid.
+    assert main(["config", "validate", "my.yaml", "gpu.yaml"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines().count(warning) == 1  # not once a job
+    assert "my.yaml, gpu.yaml are valid" in printed.out
+
+
 def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> None:
     words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
     for command in (

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from made_graphs import SCORES, small_run, write
+from made_graphs import SCORES, manifest, small_run, write
 
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder
@@ -59,3 +59,51 @@ def test_every_link_of_the_page_has_a_target_and_nothing_is_fetched(checkout: Pa
     assert "Lineage &lt;of&gt; r" in page
     assert "<script" not in page
     assert "http:" not in page
+
+
+def test_what_jobs_share_is_said_once_and_nothing_is_left_out(checkout: Path) -> None:
+    for shard, seed in ((0, 1), (1, 2)):
+        manifest(
+            checkout,
+            f"results/r/c4_clean/a/{shard}.manifest.json",
+            rule="c4_clean",
+            inputs=[f"data/crawl/{shard}.wet"],
+            outputs=[f"results/r/c4_clean/a/{shard}.parquet"],
+            settings={"c4": {"languages": ["en", "de"]}, "seed": seed},
+        )
+    graph = load_graph(Folder(checkout))
+    page = to_html(graph, "Lineage of r")
+    stage = page[page.index('id="stage:c4_clean"') : page.index('id="stage:data"')]
+    shared, *jobs = stage.split('<section class="job"')
+    assert "1 setting of all 2 jobs" in shared
+    assert stage.count("c4.languages") == shared.count("c4.languages") == 1
+    assert "seed" not in shared
+    seeds = [re.findall(r"<code>seed</code></th><td[^>]*>(\d)<", job) for job in jobs]
+    assert seeds == [["1"], ["2"]]  # in the order of the run
+    assert "1 setting of its own" in jobs[0]
+    for output in (file for job in graph.jobs.values() for file in job.outputs):
+        row = page[page.index(f'<tr id="file:{output.path.replace("/", ".")}"') :]
+        assert f">{output.sha256}<" in row[: row.index("</tr>")]
+        assert page.count(output.sha256) == 1  # its readers link to the row
+    for job in graph.jobs.values():
+        section = page[page.index(f'<section class="job" id="{job.name.replace("/", ".")}"') :]
+        for file in job.inputs:
+            link = f'<a href="#file:{file.path.replace("/", ".")}">{file.path}</a>'
+            assert link in section[: section.index("</section>")]
+
+
+def test_an_input_that_no_job_wrote_has_its_hash_and_size(checkout: Path) -> None:
+    before = load_graph(Folder(checkout)).jobs["r/c4/a"].inputs[0]
+    write(checkout, before.path, "another text")
+    manifest(
+        checkout,
+        "results/r/c4/a/manifest.json",
+        rule="c4",
+        inputs=[before.path],
+        outputs=["results/r/c4/a/en-train.parquet"],
+    )
+    graph = load_graph(Folder(checkout))
+    (altered,) = graph.jobs["r/c4/a"].inputs
+    page = to_html(graph, "Lineage of r")
+    shown = f'<li>{altered.path} <code class="hash">{altered.sha256}</code> 12 bytes</li>'
+    assert shown in page

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import ROOT
 
 from t5repro.errors import ArtifactError
 from t5repro.report.experiments import Experiment
@@ -32,6 +33,19 @@ def test_the_csv_has_the_promised_columns(make_scores: Make, make_rows: MakeRows
         "experiment,arm,seed,runs,task,metric,value,sd,baseline_kind,baseline,examples,invalid,"
         "paper_baseline,paper_row,paper,paper_sd,differs,switches,low,high"
     )
+
+
+def test_the_column_arm_is_what_the_glossary_says(make_seeds: MakeSeeds) -> None:
+    experiments, scores = make_seeds(0.0, 1 / 3)
+    (experiment,) = experiments
+    rows = score_rows(experiments, scores)
+    arms = {row.seed: row.arm for row in rows}
+    assert arms == {**dict(zip(experiment.seeds, experiment.arms, strict=True)), None: ""}
+    assert {row.experiment for row in rows} == {experiment.name}
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    (entry,) = [line for line in page.splitlines() if line.startswith("| arm, column `arm` |")]
+    assert "an experiment with one of its seeds, such as `baseline_seed_1`" in entry
+    assert "empty for a mean over seeds" in entry
 
 
 def test_a_missing_csv_names_its_stage(tmp_path: Path) -> None:

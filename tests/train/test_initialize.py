@@ -75,6 +75,23 @@ def test_weights_and_vocabulary_go_out_and_come_back(tmp_path, trained, form, pr
     assert back.encode("word7 and") == Vocabulary.load(vocabulary).encode("word7 and")
 
 
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")
+@pytest.mark.parametrize("form", ["huggingface", "keras_hub"])
+def test_a_repeated_export_or_import_removes_what_a_killed_one_left(tmp_path, trained, form):
+    out, back = tmp_path / "out", tmp_path / "back"
+
+    def written():
+        export_weights(trained[0], vocabulary=trained[1], form=form, folder=out)
+        import_weights(out, back)
+        return {path for folder in (out, back) for path in folder.rglob("*") if path.is_file()}
+
+    whole = written()
+    for path in whole:
+        path.with_name(f".writing-0123abcd-{path.name}").touch()
+    (out / ".writing-0123abcd-notes").touch()  # of another program
+    assert written() == {*whole, out / ".writing-0123abcd-notes"}
+
+
 @pytest.mark.parametrize("form", ["huggingface", "t5repro"])
 def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form):
     manifest, vocabulary = trained

@@ -4,6 +4,7 @@ import base64
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from checkout import ROOT
@@ -12,7 +13,13 @@ from made_graphs import write
 from t5repro.config.load import load_run_file
 from t5repro.lineage.dvc_lock import Lock, LockedStage
 from t5repro.versions.dvc_pipeline import SETTINGS_STAGE, leaves_of
-from t5repro.versions.rehydrate import METADATA, _has_locked_settings, needed, save_snapshot
+from t5repro.versions.rehydrate import (
+    METADATA,
+    _has_locked_settings,
+    _job_hash,
+    needed,
+    save_snapshot,
+)
 from t5repro.versions.snakemake_graph import PlannedStage
 
 OUTPUT, RUN_FILE = "results/r/vocab/a", "configs/demo.yaml"
@@ -69,3 +76,10 @@ def test_a_stage_with_edited_settings_gets_no_metadata(monkeypatch: pytest.Monke
     vocab = settings.vocab.model_copy(update={"vocab_size": settings.vocab.vocab_size + 1})
     edited = settings.model_copy(update={"vocab": vocab})
     assert not _has_locked_settings(edited, stage, Lock(stages=locked))
+
+
+def test_equal_jobs_of_two_runs_have_equal_metadata_and_others_have_other() -> None:
+    first, equal, other = (
+        SimpleNamespace(output=outputs) for outputs in (["a", "b"], ["a", "b"], ["a"])
+    )
+    assert _job_hash(first) == _job_hash(equal) != _job_hash(other)

@@ -17,6 +17,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_json
+from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.encoder_heads import LABEL_HEAD
 from t5repro.model.foreign_weights import (
@@ -277,12 +278,13 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
     model = ModelSettings.model_validate(settings["model"])
     weights = read_arrays(manifest.parent / WEIGHTS)
     _check_no_more(weights, model, manifest.parent / WEIGHTS)
-    WRITERS[form](
+    files = WRITERS[form](
         folder,
         model,
         weights,
         vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"])),
     )
+    remove_leftovers(files)  # of an export that was killed
 
 
 def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path: Path) -> None:

@@ -143,7 +143,7 @@ def _box_svg(box: Box, corner: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a job: `href` links to its producer, or to the raw file itself."""
+    """A file of a job: `href` links to its producer's row, or to the raw file itself."""
 
     name: str
     anchor: str
@@ -153,18 +153,30 @@ class _File:
     readers: tuple[str, ...] = ()
 
 
+Values = tuple[tuple[str, str], ...]  # dotted names of settings, and their JSON text
+
+
 @dataclass(frozen=True)
 class _JobView:
-    """A job on the page."""
+    """A job on the page; its settings are those that other jobs of the stage do not share."""
 
     name: str
     state: State
     record: str
     facts: Mapping[str, str]
-    settings: tuple[tuple[str, str], ...]
+    settings: Values
     inputs: tuple[_File, ...]
     outputs: tuple[_File, ...]
     counters: str
+
+
+@dataclass(frozen=True)
+class _StageView:
+    """The jobs of a stage, and the settings that all of them received."""
+
+    state: State
+    jobs: tuple[_JobView, ...]
+    settings: Values
 
 
 def to_html(
@@ -189,9 +201,9 @@ def to_html(
         states: job -> state by a comparison; by default how closely the job repeats.
     """
     job_states = state_of_jobs(graph, states or {})
-    stages: dict[str, list[_JobView]] = {}
+    stages: dict[str, list[Job]] = {}
     for job in reversed(graph.ordered()):  # a reader starts at the scores
-        stages.setdefault(job.rule, []).append(_job_view(job, graph, root, job_states[job.name]))
+        stages.setdefault(job.rule, []).insert(0, job)  # and at the baseline
     return render(
         "lineage.html.j2",
         title=title,
@@ -200,23 +212,46 @@ def to_html(
         picture=stage_graph(graph, job_states),
         legend={state: STATES[state] for state in STATES if state in job_states.values()},
         is_compared=bool(states),
-        stages={
-            rule: (state_of_stage([job.state for job in jobs]), jobs)
-            for rule, jobs in stages.items()
-        },
+        stages={rule: _stage_view(jobs, graph, root, job_states) for rule, jobs in stages.items()},
         states=STATES,
         anchor=anchor,
     )
 
 
-def _job_view(job: Job, graph: Graph, root: str, state: State) -> _JobView:
+def _stage_view(
+    jobs: Sequence[Job], graph: Graph, root: str, states: Mapping[str, State]
+) -> _StageView:
+    values = {job.name: _settings_of(job) for job in jobs}
+    # Most settings of a stage are those of all its jobs: the page says them once.
+    shared = set.intersection(*map(set, values.values())) if len(jobs) > 1 else set()
+    return _StageView(
+        state=state_of_stage([states[job.name] for job in jobs]),
+        jobs=tuple(
+            _job_view(
+                job,
+                graph,
+                root,
+                states[job.name],
+                tuple(value for value in values[job.name] if value not in shared),
+            )
+            for job in jobs
+        ),
+        settings=tuple(value for value in values[jobs[0].name] if value in shared),
+    )
+
+
+def _settings_of(job: Job) -> Values:
+    return tuple((name, value) for name, value in leaves_of(job.settings) if name)
+
+
+def _job_view(job: Job, graph: Graph, root: str, state: State, settings: Values) -> _JobView:
     return _JobView(
         name=job.name,
         state=state,
         # Without a checkout to link to, the page names no record (`root`).
         record=f"{root}/{RECORDS}/{urllib.parse.quote(job.name)}.json" if root else "",
         facts=record_lines(job.record) if job.record else {},
-        settings=tuple((name, value) for name, value in leaves_of(job.settings) if name),
+        settings=settings,
         inputs=tuple(_input(file, graph) for file in job.inputs),
         outputs=tuple(
             _output(file, graph, root if job.rule == DATA else "") for file in job.outputs

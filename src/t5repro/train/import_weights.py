@@ -9,6 +9,7 @@ from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import VocabularyError
 from t5repro.files import write_bytes, write_manifest, write_text
+from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import write_arrays
 from t5repro.model.foreign_weights import FACE_VOCABULARY, HUB_VOCABULARY, read_foreign
 from t5repro.progress import announce
@@ -63,6 +64,7 @@ def import_weights(source: Path, folder: Path) -> None:
         outputs=outputs,
         counters={"form": foreign.form, "embedding_rows": foreign.embedding_rows},
     )
+    remove_leftovers([folder / MANIFEST, *outputs])  # of an import that was killed
 
 
 def vocabulary_file(folder: Path) -> Path | None:

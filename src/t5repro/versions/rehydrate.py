@@ -149,7 +149,7 @@ def _write_metadata(
             conda_env=persistence._conda_env(job),
             container_img_url=job.container_img_url,
             software_stack_hash=persistence._software_stack_hash(job),
-            job_hash=hash(job),
+            job_hash=_job_hash(job),
             # As after a run; a later time would make dependents look out of date.
             starttime=mtime,
             endtime=mtime,
@@ -160,6 +160,15 @@ def _write_metadata(
         persistence._write_record(key, metadata)
         # A run that was killed leaves a mark, which would force the job although the file is whole.
         persistence._unmark_incomplete(key)
+
+
+def _job_hash(job: Any) -> int:
+    """Return a number that the outputs of a job share and no other job has.
+
+    Snakemake's own is the place of the job in memory, with which equal runs write other bytes.
+    """
+    names = "\n".join(map(str, job.output))
+    return int.from_bytes(hashlib.sha256(names.encode()).digest()[:6])
 
 
 def rehydrate_if_needed() -> None:

@@ -12,12 +12,14 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from t5repro.c4.own_text.faults import refuse, rows_of, shown
 from t5repro.config.languages import is_language
 from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
 from t5repro.errors import RawDataError
@@ -25,7 +27,6 @@ from t5repro.files import refuse_lfs_pointer
 
 ROWS_PER_BATCH = 256
 SCHEME = "row://"  # begins an id that is no URL, so that an auditor can ask for it as for one
-SHOWN_CHARS = 60  # of a value in a message
 
 
 class Row(NamedTuple):
@@ -57,6 +58,7 @@ class Columns(NamedTuple):
 
 
 IsWithdrawn = Callable[[str], bool]
+ReadRow = Callable[[], Row]
 
 
 def read_rows(
@@ -87,7 +89,7 @@ def read_rows(
         raise RawDataError(f"{path} is empty (0 bytes); get the file again, or do not name it")
     has_rows = False
     with _readable(path):
-        for row in readers[kind](path, name, settings, withdrawn):
+        for row in rows_of(readers[kind](path, name, settings, withdrawn)):
             has_rows = True
             yield row
     if not has_rows and not (kind == "text" and _is_emptied(path, name, withdrawn)):
@@ -128,7 +130,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def _parquet_rows(
     path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
-) -> Iterator[Row]:
+) -> Iterator[ReadRow]:
     with pq.ParquetFile(path, pre_buffer=False) as parquet:
         schema = parquet.schema_arrow
         if repeated := sorted({name for name in schema.names if schema.names.count(name) > 1}):
@@ -147,7 +149,8 @@ def _parquet_rows(
             for index in range(len(batch)):
                 row = {column: values[column][index] for column in names_to_read}
                 where = f"{path} row {first + index}"
-                yield _row(row, columns, first + index, name, where, settings, is_withdrawn)
+                number = first + index
+                yield partial(_row, row, columns, number, name, where, settings, is_withdrawn)
             first += len(batch)
 
 
@@ -200,7 +203,7 @@ def _python_list(array: Any) -> list[Any]:
 
 def _json_rows(
     path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
-) -> Iterator[Row]:
+) -> Iterator[ReadRow]:
     columns: Columns | None = None
     for number, line in numbered_lines(path):
         where = f"{path} line {number + 1}"
@@ -214,17 +217,17 @@ def _json_rows(
             raise RawDataError(f"{where} is not JSON ({error}); write one object a line") from error
         if not isinstance(row, dict):
             raise RawDataError(
-                f"{where} is a JSON {type(row).__name__}: {_shown(row)}; write one object a line"
+                f"{where} is a JSON {type(row).__name__}: {shown(row)}; write one object a line"
             )
         if columns is None:
             # The first object decides which optional fields exist; later rows may leave them out.
             columns = _columns(settings, list(row), f"{where}: its fields are {list(row)}")
-        yield _row(row, columns, number, name, where, settings, is_withdrawn)
+        yield partial(_row, row, columns, number, name, where, settings, is_withdrawn)
 
 
 def _text_rows(
     path: Path, name: str, settings: TextRows, is_withdrawn: IsWithdrawn
-) -> Iterator[Row]:
+) -> Iterator[ReadRow]:
     if settings.language_column:
         raise RawDataError(
             f"{path} is plain text and has no column {settings.language_column!r}; name "
@@ -233,7 +236,7 @@ def _text_rows(
     columns = Columns("text", None, None, None)
     for number, text in documents(_decoded_lines(path), settings.documents):
         where = f"{path} line {number + 1}"
-        yield _row({"text": text}, columns, number, name, where, settings, is_withdrawn)
+        yield partial(_row, {"text": text}, columns, number, name, where, settings, is_withdrawn)
 
 
 def documents(lines: Iterator[tuple[int, str]], unit: str) -> Iterator[tuple[int, str]]:
@@ -336,7 +339,7 @@ def _row(
         language = _string(values, columns.language, where)
         if not is_language(language):
             raise RawDataError(
-                f"{where}: {columns.language!r} is {_shown(language)}; a language is a code such "
+                f"{where}: {columns.language!r} is {shown(language)}; a language is a code such "
                 "as 'en': correct it"
             )
     return Row(number, row_id, text, timestamp, language)
@@ -348,7 +351,7 @@ def _id(values: Mapping[str, Any], column: str, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     row_id = _string(values, column, where)
-    return row_id if row_id.strip() else _refuse(where, column, row_id, "text or a whole number")
+    return row_id if row_id.strip() else refuse(where, column, row_id, "text or a whole number")
 
 
 def _time(values: Mapping[str, Any], column: str, where: str) -> str:
@@ -368,10 +371,10 @@ def _string(values: Mapping[str, Any], column: str, where: str, allowed: str = "
     """
     value = values.get(column)
     if not isinstance(value, str):
-        _refuse(where, column, value, allowed)
+        refuse(where, column, value, allowed)
     if "\0" in value:
         raise RawDataError(
-            f"{where}: {column!r} has a NUL character at {value.index(chr(0))}: {_shown(value)}; "
+            f"{where}: {column!r} has a NUL character at {value.index(chr(0))}: {shown(value)}; "
             "remove it"
         )
     try:
@@ -383,15 +386,3 @@ def _string(values: Mapping[str, Any], column: str, where: str, allowed: str = "
             "pair: remove it"
         ) from error
     return value
-
-
-def _refuse(where: str, column: str, value: Any, allowed: str) -> NoReturn:
-    state = "missing or null" if value is None else _shown(value)
-    raise RawDataError(
-        f"{where}: {column!r} is {state}; it must be {allowed}: correct or remove the row"
-    )
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN_CHARS else f"{shown[:SHOWN_CHARS]}…"
