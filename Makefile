@@ -11,7 +11,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -48,10 +48,16 @@ test: setup ## run the tests that take seconds, and a small chain end to end
 test-all: setup ## run every test
 	pytest
 
-parity: parity-4 parity-5 ## compare with peers: Hugging Face on torch, TFDS; installs them
+parity: parity-jax parity-4 parity-5 ## compare with peers: the other engine, Hugging Face on torch, TFDS; installs them
 
-parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed # all of them, before `.venv` is used
-	pytest -m parity tests/parity tests/train/test_jax_step.py tests/train/test_jax_training.py tests/train/test_jax_remat.py tests/train/test_jax_mesh.py tests/train/test_slice_step.py tests/workflow/test_jax_chain.py tests/c4/test_parity_tfds.py
+# All of them, before `.venv` is used.
+parity-jax parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed
+
+parity-jax:
+	pytest -m parity tests/train tests/workflow
+
+parity-4:
+	pytest -m parity tests/parity tests/c4
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity

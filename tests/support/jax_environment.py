@@ -15,6 +15,12 @@ from checkout import ROOT, SUPPORT
 ENVIRONMENT = ROOT / ".venv-jax"
 TRAINING = str(SUPPORT / "tiny_training.py")
 PYTHON = ENVIRONMENT / "bin/python"
+# Processes that run one program share what the first compiled; programs and releases are its keys.
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".pytest_cache/jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 MARKS = [
     pytest.mark.parity,
     pytest.mark.skipif(not PYTHON.exists(), reason="JAX is not installed: make parity"),
@@ -29,6 +35,7 @@ def run(python: Path | str, *arguments: str, paths: Sequence[Path] = ()) -> str:
         text=True,
         env={
             **os.environ,
+            **COMPILED,
             "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT / "src", SUPPORT])),
         },
         check=False,
