@@ -1,7 +1,10 @@
 """Which TPU slices hold a training step of T5 on JAX, without a TPU.
 
+    python benchmarks/slices.py --formula
     python benchmarks/slices.py --output slices.json
     python benchmarks/slices.py --only small --whole --output small.json
+
+With `--formula` the memory is that of `t5repro estimate`, in a second.
 
 Each row is compiled for its slice with one and with two blocks in encoder and decoder by
 `t5repro stage preflight`, and what a further block adds is multiplied. A network with all blocks
@@ -19,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.presets.sizes import SIZES
+from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.estimate.machines import KINDS
+from t5repro.model.sizes import PUBLISHED_EMBEDDING_ROWS
+from t5repro.plan.memory import Memory, training_memory
 from t5repro.train.preflight import GIB
 
 PARTS = ("argument_bytes", "output_bytes", "temporary_bytes", "code_bytes")
@@ -51,14 +58,42 @@ class Case:
 
 CASES = (
     Case("small", "v5e:2x2", 4, 1),
-    Case("base", "v5e:4x4", 16, 1),
-    Case("3b", "v5e:4x4", 2, 8),
-    Case("3b", "v4:2x2x4", 4, 4),
-    Case("3b", "v5p:2x2x4", 4, 4),
+    Case("base", "v5e:2x2", 4, 1),
+    Case("large", "v5e:2x2", 4, 1),
+    Case("3b", "v5e:2x2", 1, 4),
+    Case("3b", "v5e:4x4", 4, 4),
+    Case("3b", "v4:2x2x2", 4, 4),
+    Case("3b", "v5p:2x2x1", 4, 1),
+    Case("11b", "v5e:4x4", 1, 16),
     Case("11b", "v5e:8x8", 4, 16),
-    Case("11b", "v4:2x2x4", 1, 16),
-    Case("11b", "v5p:2x2x4", 2, 8),
+    Case("11b", "v4:2x2x4", 4, 8),
+    Case("11b", "v5p:2x2x1", 1, 4),
+    Case("11b", "v5p:2x2x4", 4, 4),
 )
+
+
+def formula_of(case: Case) -> Memory:
+    """Return the memory of a core by the formula of `t5repro estimate`."""
+    kind = KINDS[case.slice_name.partition(":")[0]]
+    return training_memory(
+        SIZES[case.size],
+        PretrainSettings(batch_size=ROWS, micro_batches=case.micro_batches),
+        embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+        precision="bfloat16",
+        chips=case.data,
+        shares=case.model,
+        remat="block",
+        available=kind.memory / kind.replicas,
+    )
+
+
+def formula_row(case: Case) -> str:
+    """Return a line of the table of the formula."""
+    memory = formula_of(case)
+    verdict = f"yes, with micro_batches {memory.micro_batches}" if memory.micro_batches else "no"
+    parts = f"{case.slice_name} | {case.data} x {case.model}"
+    size = f"{memory.needed / GIB:.1f} of {memory.available / GIB:.0f}"
+    return f"| {case.size} | {parts} | {size} | {verdict} |"
 
 
 def report_of(case: Case, blocks: int) -> dict[str, Any]:
@@ -119,10 +154,18 @@ def row(name: str, report: dict[str, Any]) -> str:
 def main() -> None:
     """Compile what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, required=True, help="JSON file of finished rows")
+    parser.add_argument("--formula", action="store_true", help="compile nothing")
+    parser.add_argument(
+        "--output", type=Path, default=Path("slices.json"), help="JSON file of finished rows"
+    )
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--whole", action="store_true", help="compile all blocks too, to compare")
     arguments = parser.parse_args()
+    if arguments.formula:
+        print("| size | slice | data x model | GiB of a core, batch of 128 at once | fits |")
+        print("|---|---|---|---|---|")
+        print("\n".join(map(formula_row, CASES)))
+        return
     done: dict[str, Any] = (
         json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     )

@@ -40,6 +40,62 @@ def test_the_formula_agrees_with_the_tpu_compiler(
     assert memory.fits
 
 
+@pytest.mark.parametrize(
+    ("size", "mesh", "rows", "needed"),
+    # docs/run_on_tpu.md: arguments and temporaries of a core, activations computed again.
+    [("base", (2, 2), 8, 0.08 + 0.17), ("11b", (2, 8), 16, 0.23 + 0.51)],
+)
+def test_the_formula_of_a_mesh_agrees_with_the_tpu_compiler(
+    size: str, mesh: tuple[int, int], rows: int, needed: float
+) -> None:
+    data, model = mesh
+    one_block = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    memory = training_memory(
+        SIZES[size].model_copy(update=one_block),
+        PretrainSettings(batch_size=rows),
+        embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+        precision="bfloat16",
+        chips=data,
+        shares=model,
+        remat="block",
+        available=16 * GIB,
+    )
+    assert memory.needed / GIB == pytest.approx(needed, rel=0.2)
+
+
+def test_activations_that_are_computed_again_take_less_memory() -> None:
+    needed = [
+        training_memory(
+            SIZES["base"],
+            PretrainSettings(batch_size=128),
+            embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+            precision="bfloat16",
+            chips=8,
+            remat=remat,
+            available=16 * GIB,
+        ).needed
+        for remat in ("none", "dots", "block")
+    ]
+    assert needed[2] < needed[1] < 0.8 * needed[0]
+
+
+def test_an_11b_fits_a_slice_that_shares_its_weights() -> None:
+    def micro_batches(chips: int, shares: int) -> int:
+        return training_memory(
+            SIZES["11b"],
+            PretrainSettings(batch_size=128),
+            embedding_rows=PUBLISHED_EMBEDDING_ROWS,
+            precision="bfloat16",
+            chips=chips,
+            shares=shares,
+            remat="block",
+            available=machine_named("v5e-64").kind.memory,
+        ).micro_batches
+
+    assert micro_batches(64, 1) == 0  # every chip has all of it
+    assert micro_batches(4, 16) > 0
+
+
 def test_options_and_the_boundary_objective_take_memory() -> None:
     def needed(size: str, training: TrainingSettings, texts: int = 1) -> float:
         return training_memory(

@@ -256,8 +256,10 @@ class _Estimator:
             embedding_rows=settings.vocab.embedding_rows,
             texts=texts_of_row(node.rule, settings),
             precision=settings.devices.precision,
-            chips=self.machine.chips * kind.replicas,
+            chips=max(self.machine.chips * kind.replicas // settings.devices.mesh.model, 1),
             available=kind.memory / kind.replicas,
+            shares=settings.devices.mesh.model,
+            remat=settings.devices.remat,
         )
 
 

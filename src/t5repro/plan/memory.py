@@ -13,6 +13,7 @@ from pathlib import Path
 
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
 from t5repro.config.schema import Settings
+from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.segment_rows import orders_of
@@ -89,34 +90,78 @@ def state_bytes(parameters: int, *, optimizer: str, accumulates: bool) -> float:
     return WEIGHT_BYTES * parameters * copies
 
 
-def block_bytes(model: ModelSettings, length: int, *, precision: str) -> float:
-    """Return the bytes of the activations of a block without cross-attention, of one row."""
+def block_bytes(model: ModelSettings, length: int, *, precision: str, shares: int = 1) -> float:
+    """Return the bytes of the activations of a block without cross-attention, of one row.
+
+    Args:
+        model: shape of the network.
+        length: tokens of the row.
+        precision: `devices.precision`.
+        shares: devices that share each weight, and with it heads and inner features.
+    """
     bytes_each = precision_bytes(precision)
-    width, inner = model.d_model, model.num_heads * model.d_kv
+    inner = model.num_heads * model.d_kv
     hidden = (3 if model.gated else 2) * model.d_ff
-    layers = length * (4 * width + 3 * inner + hidden) * bytes_each
+    layers = length * (4 * model.d_model + (3 * inner + hidden) / shares) * bytes_each
     # Attention weights and their dropout masks grow with the square of the length.
-    return layers + model.num_heads * length**2 * (bytes_each + MASK_BYTES)
+    return layers + model.num_heads / shares * length**2 * (bytes_each + MASK_BYTES)
+
+
+def cross_attention_bytes(
+    model: ModelSettings, inputs_length: int, targets_length: int, *, precision: str, shares: int
+) -> float:
+    """Return the bytes of the activations of cross-attention in a block, of one row."""
+    bytes_each = precision_bytes(precision)
+    inner = model.num_heads * model.d_kv / shares
+    layers = targets_length * (2 * model.d_model + 2 * inner) + inputs_length * 2 * inner
+    weights = model.num_heads / shares * inputs_length * targets_length
+    return layers * bytes_each + weights * (bytes_each + MASK_BYTES)
 
 
 def activation_bytes(
-    model: ModelSettings, *, inputs_length: int, targets_length: int, precision: str
+    model: ModelSettings,
+    *,
+    inputs_length: int,
+    targets_length: int,
+    precision: str,
+    shares: int = 1,
+    remat: Remat = "none",
 ) -> float:
-    """Return the bytes that the backward pass needs of the blocks, of one row; without logits."""
-    bytes_each = precision_bytes(precision)
-    width, inner = model.d_model, model.num_heads * model.d_kv
+    """Return the bytes that the backward pass needs of the blocks, of one row; without logits.
+
+    Args:
+        model: shape of the network.
+        inputs_length: tokens of a row of inputs.
+        targets_length: tokens of a row of targets.
+        precision: `devices.precision`.
+        shares: devices that share each weight.
+        remat: `devices.remat`.
+    """
     lengths = model.family.lengths(inputs_length, targets_length)
-    total = sum(
-        blocks * block_bytes(model, lengths[stack], precision=precision)
-        for stack, blocks in model.heights.items()
-    )
+    blocks = {
+        stack: block_bytes(model, length, precision=precision, shares=shares)
+        for stack, length in lengths.items()
+    }
     if model.family.stacks == ("encoder", "decoder"):
         # Cross-attention reads the encoder's output once per decoder block.
-        cross = targets_length * (2 * width + 2 * inner) * bytes_each
-        cross += inputs_length * 2 * inner * bytes_each
-        cross += model.num_heads * inputs_length * targets_length * (bytes_each + MASK_BYTES)
-        total += model.num_decoder_layers * cross
-    return total
+        blocks["decoder"] += cross_attention_bytes(
+            model, inputs_length, targets_length, precision=precision, shares=shares
+        )
+    heights = model.heights
+    if remat == "none":
+        return sum(height * blocks[stack] for stack, height in heights.items())
+    kept = _kept_features(model, shares, remat) * precision_bytes(precision)
+    # All that one block has is in memory while its gradient is computed.
+    whole = max(blocks[stack] for stack in heights)
+    return whole + sum(height * lengths[stack] * kept for stack, height in heights.items())
+
+
+def _kept_features(model: ModelSettings, shares: int, remat: Remat) -> float:
+    """Return the numbers of a token that a block keeps whose activations are computed again."""
+    if remat == "block":
+        return model.d_model  # its input
+    inner = (3 * model.num_heads * model.d_kv + (2 if model.gated else 1) * model.d_ff) / shares
+    return 3 * model.d_model + inner  # and the products with weights
 
 
 def training_memory(
@@ -129,6 +174,8 @@ def training_memory(
     chips: int,
     available: float,
     on_cpu: bool = False,
+    shares: int = 1,
+    remat: Remat = "none",
 ) -> Memory:
     """Return the memory of a step by the formula.
 
@@ -141,6 +188,8 @@ def training_memory(
         chips: chips that share the rows.
         available: bytes of a chip, or of the machine.
         on_cpu: whether libraries and temporary arrays take the same memory.
+        shares: chips that share each weight.
+        remat: `devices.remat`.
     """
     parameters = parameter_count(model, embedding_rows)
     shape = row_shape(model, training, embedding_rows=embedding_rows, texts=texts)
@@ -149,20 +198,22 @@ def training_memory(
         inputs_length=shape.inputs_length,
         targets_length=shape.targets_length,
         precision=precision,
+        shares=shares,
+        remat=remat,
     )
     predicted = model.family.predicted(shape.inputs_length, shape.targets_length)
-    logits = predicted * shape.embedding_rows * LOGIT_BYTES
+    logits = predicted * shape.embedding_rows * LOGIT_BYTES / shares
     row = shape.texts * ((TEMPORARIES if on_cpu else 1) * blocks + logits)
     # SpanBERT's boundary objective predicts ids a second time.
     if predicts_boundaries(model, training):
-        row += shape.targets_length * embedding_rows * LOGIT_BYTES
+        row += shape.targets_length * embedding_rows * LOGIT_BYTES / shares
     libraries = LIBRARY_BYTES if on_cpu else 0.0
     # Rounded up: the chip with the most rows decides.
     rows = -(-training.batch_size // chips)
 
     def needed(micro_batches: int) -> float:
         state = state_bytes(parameters, optimizer=training.optimizer, accumulates=micro_batches > 1)
-        return libraries + state + -(-rows // micro_batches) * row
+        return libraries + state / shares + -(-rows // micro_batches) * row
 
     # Micro-batches of a chip have equal numbers of rows.
     divisors = [micro_batches for micro_batches in range(1, rows + 1) if rows % micro_batches == 0]
@@ -213,7 +264,8 @@ def cpu_memory(rule: str, settings: Settings, *, available: float = 0.0) -> Memo
         precision=settings.devices.precision,
         chips=1,
         available=available,
-        on_cpu=True,
+        on_cpu=True,  # the logical devices of a mesh share its memory
+        remat=settings.devices.remat,
     )
 
 
