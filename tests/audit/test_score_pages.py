@@ -130,6 +130,9 @@ def test_pages_of_trace_is_for_corpus_files_and_names_the_command_for_scores(
         ("http://A.example./", "a.example"),
         ("row://folder/passages.jsonl#3", "row://folder/passages.jsonl"),
         ("no url", "no url"),
+        ("http://[::1/x", "["),
+        ("http://[hill.example]/a", "[hill.example]"),
+        ("http://Bücher.example/", "xn--bcher-kva.example"),
     ],
 )
 def test_a_page_counts_for_its_host_and_own_text_for_its_file(url: str, domain: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from t5repro.config.hosts import in_domain
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.config.withdrawn import (
@@ -12,7 +13,6 @@ from t5repro.config.withdrawn import (
     WithdrawnFiles,
     WithdrawnPages,
     check_finished,
-    in_domain,
     read_files,
     read_pages,
 )
@@ -38,10 +38,33 @@ def _in_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://example.org.evil.com/", False),
         ("http://other.org/example.org", False),
         ("http://[PORADNIK]/x", False),
+        ("//example.org/x", True),
+        ("http://example.org :80/x", True),
+        ("http://www.example。org/x", True),
+        ("http://example.org\\x", True),
+        ("example.org/x?u=http://other.org/", True),
+        ("http://other.org/x?u=http://example.org/", False),
     ],
 )
 def test_a_domain_holds_its_own_hosts_only(url: str, inside: bool) -> None:
     assert in_domain(url, "example.org") is inside
+
+
+@pytest.mark.parametrize(
+    ("url", "domain", "inside"),
+    [
+        ("http://www.bücher.example/x", "xn--bcher-kva.example", True),
+        ("http://xn--bcher-kva.example/x", "Bücher.example", True),
+        ("http://[2001:db8::1]:80/x", "[2001:db8::1]", True),
+        ("http://[2001:db8::1]/x", "[2001:db8::2]", False),
+        ("http://" + "a" * 70 + ".example/x", "example", True),
+        ("http://a..example/x", "example", True),
+        ("http:///x", "example", False),
+    ],
+)
+def test_a_host_is_compared_as_servers_are_named(url: str, domain: str, inside: bool) -> None:
+    assert in_domain(url, domain) is inside
+    assert WithdrawnPages(domains={domain: "asked"}).holds(url) is inside
 
 
 def test_the_committed_lists_can_be_read() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from t5repro.audit.pages import CrawlPage, find_pages
-from t5repro.config.withdrawn import PAGES, in_domain, read_pages
+from t5repro.config.hosts import in_domain
+from t5repro.config.withdrawn import PAGES, read_pages
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph
 from t5repro.lineage.trace import artifact_json

@@ -21,8 +21,9 @@ import yaml
 from t5repro.audit.withdrawal import RawFile, Withdrawal
 from t5repro.c4.own_text.redact import redact_rows
 from t5repro.c4.wet.redact import redact
+from t5repro.config.hosts import in_domain
 from t5repro.config.sections.corpus import TextRows
-from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, in_domain, read_files, read_pages
+from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import read_json, sha256_of, write_text
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE

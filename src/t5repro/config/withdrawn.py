@@ -9,6 +9,7 @@ the crawl again.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import Field, ValidationError
 
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
+from t5repro.config.hosts import domain_name, domains_of
 from t5repro.errors import SettingsError
 from t5repro.files import has_conflict, read_file
 
@@ -47,22 +49,15 @@ class WithdrawnPages(Section):
 
     def holds(self, url: str) -> bool:
         """Return whether a page is withdrawn, by its URL or by its domain."""
-        return url in self.urls or any(in_domain(url, domain) for domain in self.domains)
+        return url in self.urls or bool(self.domains and self._names & domains_of(url))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(map(domain_name, self.domains))
 
     def __bool__(self) -> bool:
         """Return whether the list has any entry."""
         return bool(self.urls or self.domains)
-
-
-def in_domain(url: str, domain: str) -> bool:
-    """Return whether a URL's host is a domain or one of its subdomains."""
-    # Not `urlsplit`: it raises on some URLs of the crawl.
-    host = url.partition("://")[2] or url
-    for delimiter in "/?#\\":
-        host = host.partition(delimiter)[0]
-    host = host.rpartition("@")[2].partition(":")[0].lower().rstrip(".")
-    domain = domain.lower().strip(".")
-    return host == domain or host.endswith("." + domain)
 
 
 def read_files(path: Path = FILES) -> WithdrawnFiles:

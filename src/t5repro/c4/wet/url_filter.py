@@ -5,7 +5,6 @@ the same as if the newest copy had been selected first.
 """
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +13,10 @@ from numpy.typing import NDArray
 
 from t5repro.c4.keys import key_halves, md5, normalize_url
 from t5repro.c4.reasons import DOMAIN_NOT_LISTED, URL_NOT_LISTED
+from t5repro.config.hosts import host_of
 from t5repro.errors import RawDataError
 
 Subdomains = frozenset[str] | None  # None allows all
-_SCHEME = re.compile(r"[A-Za-z0-9+.-]+:")
-_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")
 UrlReason = Callable[[str], str | None]
 
 
@@ -89,18 +87,6 @@ def is_listed_domain(url: str, domains: dict[str, Subdomains]) -> bool:
             subdomains = domains[domain]
             return subdomains is None or ".".join(labels[:first]) in subdomains
     return False
-
-
-def host_of(url: str) -> str:
-    """Return the host of an address, with or without a scheme; its letters keep their case.
-
-    Source: ``tldextract``, which also takes the full stops of other scripts for dots.
-    """
-    scheme, slashes, address = url.partition("//")
-    if not slashes or (scheme and not _SCHEME.fullmatch(scheme)):
-        address = url
-    authority = re.split(r"[/?#]", address, maxsplit=1)[0].rpartition("@")[2]
-    return _OTHER_DOTS.sub(".", authority.partition(":")[0].strip()).rstrip(".")
 
 
 def read_urls(path: Path) -> NDArray[np.uint64]:
