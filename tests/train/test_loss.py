@@ -5,8 +5,8 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.systems.token_loss import (  # noqa: E402
     PaddedMeanLoss,
-    losses_of_all_ids,
-    losses_of_divided_ids,
+    losses_of_all_logits,
+    losses_of_divided_logits,
     token_losses,
 )
 from t5repro.train.counts import FilledPositions, TargetCount  # noqa: E402
@@ -95,7 +95,7 @@ def test_filled_positions_counts_what_belongs_to_a_segment_on_both_sides():
 def test_the_form_for_divided_ids_has_the_losses_and_gradients_of_the_other(batch, z_loss):
     targets, logits = (tf.constant(array.reshape(15, *array.shape[2:])) for array in batch)
     results = []
-    for form in (losses_of_all_ids, losses_of_divided_ids):
+    for form in (losses_of_all_logits, losses_of_divided_logits):
         with tf.GradientTape() as tape:
             tape.watch(logits)
             losses = form(z_loss)(logits, targets)

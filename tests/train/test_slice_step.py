@@ -33,6 +33,7 @@ class TestOnJax:
     def test_devices_that_share_weights_need_less_and_gather_no_array(self) -> None:
         one, eight = costs(1, 1), costs(2, 4)
         assert one["exchanges"] == {}
+        assert set(costs(8, 1)["exchanges"]) == {"all-reduce"}  # rows alone are shared
         assert eight["exchanges"]["all-reduce"] > 4
         assert set(eight["exchanges"]) == {"all-reduce"}
         assert one["arguments"] / 4 < eight["arguments"] < one["arguments"] / 3

@@ -70,6 +70,11 @@ def current_mesh() -> Mesh | None:
     return distribution if isinstance(distribution, Mesh) else None
 
 
+def is_divided() -> bool:
+    """Return whether devices share the rows of a batch or the weights, under JAX."""
+    return keras.distribution.distribution() is not None
+
+
 def weight_shares() -> int:
     """Return the number of devices that share each weight."""
     mesh = current_mesh()

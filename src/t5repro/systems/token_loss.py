@@ -15,7 +15,7 @@ import keras
 from keras import ops
 from keras.config import floatx
 
-from t5repro.engines.mesh import weight_shares
+from t5repro.engines.mesh import is_divided
 from t5repro.model.layers import Tensor
 from t5repro.vocab.special_ids import PAD_ID
 
@@ -51,13 +51,12 @@ def token_losses(targets_BL: Tensor, logits_BLV: Tensor, z_loss: float) -> Tenso
     ids = logits_BLV.shape[-1]
     targets_N = ops.reshape(targets_BL, (-1,))
     counted_N = ops.cast(targets_N != PAD_ID, floatx())
-    divided = weight_shares() > 1
-    losses = losses_of_divided_ids(z_loss) if divided else losses_of_all_ids(z_loss)
+    losses = losses_of_divided_logits(z_loss) if is_divided() else losses_of_all_logits(z_loss)
     losses_N = losses(ops.reshape(logits_BLV, (-1, ids)), targets_N)
     return ops.reshape(losses_N * counted_N, (-1, rows))
 
 
-def losses_of_all_ids(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
+def losses_of_all_logits(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
     """Return the loss of each row of logits, with its gradient written out.
 
     The logits are the largest array of a step. Derived automatically, the gradient would pass
@@ -86,12 +85,12 @@ def losses_of_all_ids(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
     return ops.custom_gradient(losses)
 
 
-def losses_of_divided_ids(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return `losses_of_all_ids` for logits whose ids are divided among devices.
+def losses_of_divided_logits(z_loss: float) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return `losses_of_all_logits` for logits whose rows or ids are divided among devices.
 
     A device reads the logit of a target by comparing numbers of ids: positions in flat logits
-    would be numbers on other devices, and all logits would be sent to every device. Only the
-    greatest logit and the sums of each row are exchanged.
+    would be numbers on other devices, and all logits would be sent to every device. Of divided ids
+    only the greatest logit and the sums of each row are exchanged.
     """
 
     def losses(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Callable[..., Any]]:
