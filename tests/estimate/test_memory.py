@@ -1,9 +1,12 @@
 """The formula of a step's memory, compared with the TPU compiler."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.finetune import FinetuneSettings
@@ -61,6 +64,17 @@ def test_the_formula_of_a_mesh_agrees_with_the_tpu_compiler(
         available=16 * GIB,
     )
     assert memory.needed / GIB == pytest.approx(needed, rel=0.2)
+
+
+def test_the_page_has_the_memory_of_the_formula_for_each_slice() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks/slices.py"), "--formula"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    page = (ROOT / "docs/run_on_tpu.md").read_text(encoding="utf-8").lower()
+    rows = [line.strip("| ").split(" | ") for line in printed.splitlines()[2:]]
+    assert len(rows) > 10
+    for size, slice_name, mesh, memory, fits in rows:
+        assert f"| {size} | `{slice_name}` | {mesh} | {memory} |" in page
+        assert fits == "yes, with micro_batches 1"
 
 
 def test_activations_that_are_computed_again_take_less_memory() -> None:

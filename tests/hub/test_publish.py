@@ -161,6 +161,22 @@ def test_an_export_of_a_run_is_one_of_its_weights_and_its_vocabulary(
     ]
 
 
+def test_a_served_model_has_the_settings_of_the_runs_predictions(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: dict[str, Any] = {}
+    monkeypatch.setattr("t5repro.engines.devices.prepare", lambda devices: None)  # TensorFlow runs
+    monkeypatch.setattr(
+        "t5repro.publish.saved_model.export_server",
+        lambda settings, **files: served.update(files, settings=settings),
+    )
+    assert main(["weights", "saved-model", str(RUN), "--folder=out"]) == 0
+    recorded = read_json(RUN / "evaluate_predict/baseline/manifest.json")["settings"]
+    assert served["settings"].evaluate.inputs_length == recorded["evaluate"]["inputs_length"]
+    assert served["weights"].resolve() == checkout / RUN / "finetune/baseline/manifest.json"
+    assert main(["weights", "saved-model", "--weights=m", "--vocabulary=v", "--folder=out"]) == 2
+
+
 @pytest.mark.parametrize(
     "model", [(), ("results/demo", "--weights=m"), ("--vocabulary=v",), ("--weights=m",)]
 )

@@ -1,12 +1,18 @@
 """Commands of the group `weights`: import, export, a model to serve, a folder for the Hub."""
 
 import argparse
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from t5repro.artifacts import MANIFEST, VOCABULARY
-from t5repro.cli.arguments import add_experiment, add_settings, parsed_settings
+from t5repro.cli.arguments import add_experiment, parsed_settings
 from t5repro.cli.parsers import Commands, add_command, add_group
+from t5repro.config.validation import parse_stage
 from t5repro.errors import SettingsError
+
+if TYPE_CHECKING:
+    from t5repro.hub.model_facts import ModelFacts
 
 FORMS = ("huggingface", "keras_hub")
 STAGES = ("finetune", "pretrain")
@@ -25,22 +31,22 @@ def add_weights(commands: Commands) -> None:
     )
     exporter = add_command(group, "export", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
-    exporter.add_argument(
-        "run", type=Path, nargs="?", help="folder of the run; else --weights and --vocabulary"
-    )
-    exporter.add_argument("--weights", type=Path, help="manifest of a training, in place of a run")
-    exporter.add_argument("--vocabulary", type=Path, help="its SentencePiece model")
     server = add_command(group, "saved-model", _serve, "write a SavedModel from strings to strings")
-    add_settings(server)
-    server.add_argument("--weights", type=Path, required=True, help="manifest of fine-tuning")
-    server.add_argument("--vocabulary", type=Path, required=True, help="SentencePiece model")
+    server.add_argument("--settings", help="of the predictions, with --weights: run file or JSON")
+    for parser in (exporter, server):
+        parser.add_argument(
+            "run", type=Path, nargs="?", help="folder of the run; else --weights and --vocabulary"
+        )
+        parser.add_argument("--weights", type=Path, help="manifest of a training, without a run")
+        parser.add_argument("--vocabulary", type=Path, help="its SentencePiece model")
     hub = add_command(
         group, "publish", _publish, "write a model of a run as a folder for the Hugging Face Hub"
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
-    for parser in (exporter, hub):
+    for parser in (exporter, server, hub):
         add_experiment(parser, "an experiment with its seed, as baseline_seed_1")
+    for parser in (exporter, hub):
         parser.add_argument(
             "--stage", default="", choices=STAGES, help="default: the experiment's last one"
         )
@@ -68,7 +74,8 @@ def _require_files(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    manifest, vocabulary = _named_model(arguments)
+    facts = _facts(arguments, arguments.stage)
+    manifest, vocabulary = _files_of(facts) if facts else _named_files(arguments)
     from t5repro.engines.devices import default_devices, prepare
 
     prepare(default_devices())
@@ -78,16 +85,15 @@ def _export(arguments: argparse.Namespace) -> None:
     print(f"wrote {arguments.folder}")
 
 
-def _named_model(arguments: argparse.Namespace) -> tuple[Path, Path]:
-    """Return the manifest of the training to export, and its vocabulary.
+def _facts(arguments: argparse.Namespace, stage: str) -> "ModelFacts | None":
+    """Return the facts of a model of the run, if one is named.
 
     Raises:
         SettingsError: neither a run nor both files are named, or more than that.
     """
     files = (arguments.weights, arguments.vocabulary)
     if arguments.run is None and None not in files:
-        _require_files(arguments)
-        return files
+        return None
     if arguments.run is None or files != (None, None):
         raise SettingsError(
             "name a run, such as results/demo, or a training with --weights and its vocabulary "
@@ -98,26 +104,44 @@ def _named_model(arguments: argparse.Namespace) -> tuple[Path, Path]:
     set_environment(default_devices())  # before a reader of weights imports the engine
     from t5repro.hub.model_facts import model_facts
 
-    facts = model_facts(arguments.run, arm=arguments.experiment, stage=arguments.stage)
-    root = facts.run.root
-    return root / facts.training.manifest, root / facts.vocabulary.path
+    return model_facts(arguments.run, arm=arguments.experiment, stage=stage)
+
+
+def _files_of(facts: "ModelFacts") -> tuple[Path, Path]:
+    """Return the manifest of the training, and the vocabulary."""
+    return facts.run.root / facts.training.manifest, facts.run.root / facts.vocabulary.path
+
+
+def _named_files(arguments: argparse.Namespace) -> tuple[Path, Path]:
+    _require_files(arguments)
+    return arguments.weights, arguments.vocabulary
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    _require_files(arguments)
+    facts = _facts(arguments, "finetune")
+    manifest, vocabulary = _files_of(facts) if facts else _named_files(arguments)
+    settings = _settings_of_predictions(arguments, facts)
     from t5repro.engines.devices import prepare
 
-    settings = parsed_settings(arguments, "evaluate_predict")
     prepare(settings.devices)  # before TensorFlow is imported
     from t5repro.publish.saved_model import export_server
 
-    export_server(
-        settings,
-        weights=arguments.weights,
-        vocabulary=arguments.vocabulary,
-        folder=arguments.folder,
-    )
+    export_server(settings, weights=manifest, vocabulary=vocabulary, folder=arguments.folder)
     print(f"wrote {arguments.folder}")
+
+
+def _settings_of_predictions(arguments: argparse.Namespace, facts: "ModelFacts | None") -> Any:
+    """Return the settings that a model answers with: the run's own, or those that are named.
+
+    Raises:
+        SettingsError: neither exists.
+    """
+    if arguments.settings:
+        return parsed_settings(arguments, "evaluate_predict")
+    if facts is None or facts.prediction is None:
+        what = "--weights names no settings" if facts is None else f"{facts.name} predicted nothing"
+        raise SettingsError(f"{what}; name a run file with --settings")
+    return parse_stage("evaluate_predict", json.dumps(facts.prediction.settings))
 
 
 def _publish(arguments: argparse.Namespace) -> None:
