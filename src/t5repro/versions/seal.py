@@ -243,7 +243,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     if raw_data.is_file() and settings.data.folder == raw_data.stem and not raw_data_agrees(lock):
         check_raw_data(raw_data)
     # Else the next plan would take the sealed files for edited ones.
-    save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
+    save_snapshot(read_lock(), [*result.sealed, *result.unchanged], stages)
     return result
 
 
