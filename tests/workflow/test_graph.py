@@ -81,6 +81,7 @@ def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -
     for name, run_file in (("tpu", "configs/base.yaml"), ("local", "configs/demo.yaml")):
         profile = yaml.safe_load((ROOT / name / "profile.yaml").read_text())
         assert profile["configfile"] == run_file
+        assert profile["quiet"] == ["rules", "host"]  # else each job prints its whole settings
     assert not (ROOT / "profiles").exists()
     assert not (ROOT / "default").exists()
 
