@@ -141,6 +141,10 @@ def test_a_language_decides_that_of_corpus_vocabulary_and_ids_unless_they_are_se
     ("corpus", "message"),
     [
         ({"files": ["x/*"]}, r"corpus.files names 'x/\*', which matches no file below .*dvc pull"),
+        (
+            {"files": ["my_txt"]},
+            r"names 'my_txt', and there is no such file or folder below .*; put it there",
+        ),
         ({"files": ["b/*"]}, r"matches \['b/notes.md'\]; files of own text end in .parquet"),
         ({"files": ["../a.txt"]}, r"corpus names '../a.txt'; write a path below data.folder"),
         ({"files": ["/etc/a.txt"]}, r"names '/etc/a.txt'; write a path below data.folder"),

@@ -47,6 +47,18 @@ def test_a_file_that_is_not_the_one_named_stops_the_run(tmp_path: Path) -> None:
         fetch(FetchJob(settings, downloads=tmp_path))
 
 
+@pytest.mark.parametrize("sha256", ["", HASH])
+def test_a_pointer_of_git_lfs_is_no_raw_file_with_or_without_a_hash_in_the_run_file(
+    tmp_path: Path, sha256: str
+) -> None:
+    settings = stage(tmp_path, sha256)
+    (tmp_path / "data").mkdir()
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n"
+    (tmp_path / "data/a.wet").write_text(pointer)
+    with pytest.raises(RawDataError, match=r"a\.wet is a pointer of git LFS .* run git lfs pull"):
+        check(DataJob(settings, manifest=tmp_path / "manifest.json"))
+
+
 def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(tmp_path: Path) -> None:
     settings = stage(tmp_path)
     (line,) = missing_files(settings.data)

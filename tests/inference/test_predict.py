@@ -240,6 +240,9 @@ def test_inputs_that_were_cut_are_counted_with_the_first_line(
         ("sst2 sentence: a", "rows.jsonl line 2 is not JSON .* name a file with a text per line"),
         ('{"input": "a"}', "rows.jsonl line 2: 'inputs' is None; each line of a .jsonl file is an"),
         ("[1]", "rows.jsonl line 2: 'inputs' is None"),
+        pytest.param("[" * 200_000, "line 2 is not JSON .*levels deep.*; correct it", id="deep"),
+        pytest.param('{"inputs": ' + "1" * 5000 + "}", "line 2 is not JSON .*digits", id="digits"),
+        ('{"inputs": "a", "inputs": "b"}', "line 2 is not JSON .*'inputs' is set twice"),
     ],
 )
 def test_a_wrong_json_line_is_named(

@@ -86,7 +86,9 @@ def test_a_configuration_that_dvc_cannot_read_is_named(run: Path) -> None:
         objects_folder(run)
 
 
-@pytest.mark.parametrize("content", [b"[]", b"{", b'[{"md5": 1}]'])
+@pytest.mark.parametrize(
+    "content", [b"[]", b"{", b'[{"md5": 1}]', pytest.param(b"[" * 200_000, id="deep")]
+)
 def test_a_damaged_file_list_of_a_folder_is_named(run: Path, content: bytes) -> None:
     lock(run)
     (folder,) = [tracked for tracked in Folder(run).lock().outputs if tracked.path == "data"]

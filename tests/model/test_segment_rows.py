@@ -128,6 +128,9 @@ def test_columns_follow_the_names_of_the_tasks_and_numbers_and_options_have_one(
     [
         "[",
         "3",
+        pytest.param("[" * 200_000, id="deep"),
+        pytest.param("1" * 5000, id="digits"),
+        '{"a": {"kind": "number", "words": [], "segments": 1, "segments": 2}}',
         '{"a": ["label", "no"]}',
         '{"a": {"kind": "label", "words": []}}',
         '{"a": {"kind": "x", "words": [], "segments": 1}}',

@@ -159,6 +159,16 @@ def test_the_rows_are_divided_as_the_run_divides_them(checkout: Path, capsys: An
     assert sorted(numbers) == list(range(40))  # each row once, with its number in the file
 
 
+def test_rows_with_equal_inputs_are_counted_once_more_as_distinct_inputs(
+    checkout: Path, capsys: Any
+) -> None:
+    rows = [f"text {n // 2},{'good' if n // 2 % 2 else 'bad'}" for n in range(40)]
+    Path("pairs.csv").write_text("\n".join(["text,label", *rows, ""]), encoding="utf-8")
+    assert main(["tasks", "new", "pairs.csv"]) == 0
+    (counts,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rows:")]
+    assert counts.endswith("; 20 distinct inputs")
+
+
 def test_a_label_without_a_row_of_the_evaluated_split_is_named(checkout: Path, capsys: Any) -> None:
     labels = ["good", "bad", "text"] * 3
     rows = [f"row {n},{label},train" for n, label in enumerate(labels)]

@@ -351,6 +351,27 @@ REFUSED = [
         ['{"data":\n [}'],
         ["file0 line 2 column 3", "not JSON"],
     ),
+    (
+        "SQuAD that is nested too deep",
+        "squad",
+        "train",
+        ["[" * 200_000],
+        ["file0: not JSON", "levels deep", "allowed: SQuAD v1.1 JSON"],
+    ),
+    (
+        "SQuAD with a number that is too long",
+        "squad",
+        "train",
+        ['{"data": ' + "1" * 5000 + "}"],
+        ["file0: not JSON", "digits", "allowed: SQuAD v1.1 JSON"],
+    ),
+    (
+        "SQuAD with its data twice",
+        "squad",
+        "train",
+        ['{"data": [], "data": []}'],
+        ["file0: not JSON", "the key 'data' is set twice"],
+    ),
     ("SQuAD that is a list", "squad", "train", ["[]"], ["file0: found []", "'data'"]),
     (
         "a SQuAD question without answers",

@@ -20,7 +20,7 @@ from t5repro.versions.rehydrate import (
     needed,
     save_snapshot,
 )
-from t5repro.versions.snakemake_graph import PlannedStage
+from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage
 
 OUTPUT, RUN_FILE = "results/r/vocab/a", "configs/demo.yaml"
 LOCK = Lock(
@@ -31,13 +31,21 @@ LOCK = Lock(
 )
 
 
+def metadata_of(output: str) -> str:
+    """Return the path of Snakemake's metadata of an output."""
+    key = base64.urlsafe_b64encode(output.encode()).decode()
+    # As `Persistence._record_path` divides a name that is too long for a file system.
+    parts = [key[first : first + 254] for first in range(0, len(key), 254)]
+    return "/".join([METADATA.as_posix(), *(f"@{part}" for part in parts[:-1]), parts[-1]])
+
+
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (RUN_FILE, "configs/resolved/code/vocab.json", f"{OUTPUT}/x"):
         write(tmp_path, name, "before")
-    write(tmp_path, f"{METADATA}/{base64.urlsafe_b64encode(f'{OUTPUT}/x'.encode()).decode()}", "{}")
+    write(tmp_path, metadata_of(f"{OUTPUT}/x"), "{}")
     monkeypatch.chdir(tmp_path)
-    save_snapshot(LOCK, ["vocab-a"])
+    save_snapshot(LOCK, ["vocab-a"], ())
     return tmp_path
 
 
@@ -46,8 +54,29 @@ def test_restored_results_that_were_sealed_before_a_plan_are_rehydrated_all_the_
 ) -> None:
     (metadata,) = (checkout / METADATA).iterdir()
     metadata.unlink()
-    save_snapshot(LOCK, ["vocab-a"])
+    save_snapshot(LOCK, ["vocab-a"], ())
     assert needed(LOCK)
+
+
+def test_metadata_of_another_stage_whose_name_begins_alike_vouches_for_no_stage(
+    checkout: Path,
+) -> None:
+    (metadata,) = (checkout / METADATA).iterdir()
+    metadata.unlink()
+    write(checkout, metadata_of(f"{OUTPUT}_seed_1/x"), "{}")
+    save_snapshot(LOCK, ["vocab-a"], ())
+    assert needed(LOCK)
+
+
+def test_metadata_of_one_job_vouches_for_no_other_job_of_its_stage(checkout: Path) -> None:
+    long = f"{OUTPUT}/{'y' * 200}/{'z' * 200}"
+    jobs = [PlannedJob((), (), (output,), Path("r")) for output in (f"{OUTPUT}/x", long)]
+    stages = [PlannedStage("vocab-a", "vocab", "a", OUTPUT, tuple(jobs))]
+    save_snapshot(LOCK, ["vocab-a"], stages)
+    assert needed(LOCK)
+    write(checkout, metadata_of(long), "{}")
+    save_snapshot(LOCK, ["vocab-a"], stages)
+    assert not needed(LOCK)
 
 
 def test_an_edited_run_file_or_source_file_is_left_to_snakemake(checkout: Path) -> None:
@@ -60,7 +89,7 @@ def test_an_edited_run_file_or_source_file_is_left_to_snakemake(checkout: Path) 
 def test_a_restored_file_or_another_lock_is_noticed(checkout: Path) -> None:
     os.utime(checkout / OUTPUT / "x", ns=(1, 1))
     assert needed(LOCK)
-    save_snapshot(LOCK, ["vocab-a"])
+    save_snapshot(LOCK, ["vocab-a"], ())
     assert not needed(LOCK)
     changed = replace(LOCK.stages["vocab-a"], outs={OUTPUT: "3.dir"})
     assert needed(Lock(stages={**LOCK.stages, "vocab-a": changed}))

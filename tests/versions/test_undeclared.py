@@ -43,6 +43,18 @@ def test_outputs_of_a_former_manifest_may_be_deleted_and_a_users_file_not(checko
     assert strange() == [f"{FOLDER}/thesis.tex"]
 
 
+def test_only_temporary_files_and_locks_of_jobs_are_deleted_and_none_of_a_user(
+    checkout: Path,
+) -> None:
+    for name in ("abcdefgh-0.parquet", "lock-0.manifest.json"):
+        write(checkout, f"{FOLDER}/.writing-{name}", "half")
+    assert strange() == []
+    mine = [f"{FOLDER}/.writing-{name}" for name in ("lock-of-mine", "mine")]
+    for path in mine:
+        write(checkout, path, "precious")
+    assert strange() == mine
+
+
 def test_outputs_that_a_record_has_may_be_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +94,17 @@ def test_nothing_is_deleted_through_a_link_out_of_the_checkout(
     faults = strange_files(STAGE, files)
     assert len(faults) == 2
     assert "a link out of the checkout, where nothing is deleted" in faults[0]
+
+
+def test_a_temporary_file_behind_a_link_out_of_the_checkout_is_not_deleted(
+    checkout: Path, tmp_path: Path
+) -> None:
+    for name in ("1.manifest.json", "1.parquet"):
+        (checkout / FOLDER / name).unlink()
+    write(checkout, f"{FOLDER}/.writing-abcdefgh-0.parquet", "half")
+    (checkout / FOLDER).rename(tmp_path / "elsewhere")
+    (checkout / FOLDER).symlink_to(tmp_path / "elsewhere")
+    assert strange() == [f"{FOLDER}/.writing-abcdefgh-0.parquet"]
 
 
 def test_a_manifest_that_was_altered_vouches_for_no_file(checkout: Path) -> None:

@@ -1,8 +1,10 @@
 """The graph before anything runs: profiles, plans, refusals."""
 
 import json
+import os
 import re
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,7 @@ def test_each_profile_names_its_run_file_and_no_default_profile_overrides_it() -
     for name, run_file in (("tpu", "configs/base.yaml"), ("local", "configs/demo.yaml")):
         profile = yaml.safe_load((ROOT / name / "profile.yaml").read_text())
         assert profile["configfile"] == run_file
+        assert profile["quiet"] == ["rules", "host"]  # else each job prints its whole settings
     assert not (ROOT / "profiles").exists()
     assert not (ROOT / "default").exists()
 
@@ -116,6 +119,20 @@ def test_the_validation_of_a_run_file_plans_its_graph(fresh: Path) -> None:
         ran = run_in(fresh, "t5repro", "config", "validate", "mine.yaml")
         assert message in ran.stdout
         assert (ran.returncode == 0) == ("is valid" in message)
+
+
+@pytest.mark.parametrize("name", ["withdrawn/pages.yaml", "configs/resolved/code/c4_clean.json"])
+def test_an_input_of_the_checkout_with_a_date_in_the_future_is_named_and_a_touch_cures_it(
+    fresh: Path, name: str
+) -> None:
+    path, tomorrow = fresh / name, time.time() + 86_400
+    os.utime(path, (tomorrow, tomorrow))
+    refused = snakemake(fresh, "-n")
+    assert refused.returncode != 0
+    assert f"{name} has a date 86," in refused.stdout
+    assert f"set it to now: touch {name}" in refused.stdout
+    os.utime(path)
+    assert snakemake(fresh, "-n").returncode == 0
 
 
 def test_without_a_run_file_snakemake_says_which_there_are(only_planned: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from t5repro.cli.arguments import add_experiment
 from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import ArtifactError, RawDataError, SettingsError
+from t5repro.strict_json import parse_json
 
 if TYPE_CHECKING:
     from t5repro.inference.model import Prediction
@@ -174,8 +175,8 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
 def _object_of(line: str, place: str) -> dict[str, Any]:
     """Return a JSON object; one without keys for other JSON."""
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
+        row = parse_json(line.encode())
+    except ValueError as error:
         raise RawDataError(
             f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
         ) from error

@@ -67,12 +67,16 @@ def missing_files(data: DataSettings, *, check_dates: bool = True) -> list[str]:
             origin = file.source.origin.removeprefix(BY_HAND)
             lines.append(f"{file.path}: get it from {origin} and put it there")
         elif check_dates:
-            _check_date(file.path)
+            check_date(file.path)
     return [] if data.source or data.download else lines
 
 
-def _check_date(path: Path) -> None:
-    """Refuse a date in the future: Snakemake would delete all results of the file."""
+def check_date(path: Path) -> None:
+    """Refuse a date in the future: Snakemake would delete all results of the file.
+
+    Raises:
+        RawDataError: the file has such a date.
+    """
     if (ahead := path.stat().st_mtime - time.time()) > MAX_AHEAD:
         raise RawDataError(
             f"{path} has a date {ahead:,.0f} s in the future, so Snakemake would delete what is "

@@ -4,7 +4,6 @@ Its location is a setting of DVC with four levels (system, global, repository, l
 is asked for it. DVC is imported only then: most questions never read the cache.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_lock import TrackedPath, folder_md5
+from t5repro.strict_json import parse_json
 
 OBJECTS = Path("files/md5")  # below the cache folder, and below a remote
 DVC_FOLDER = ".dvc"
@@ -99,7 +99,7 @@ def folder_files(root: Path, folder: TrackedPath) -> dict[str, str]:
     """
     data = read_object(root, folder.md5, folder.path)
     try:
-        files = {str(entry["relpath"]): str(entry["md5"]) for entry in json.loads(data)}
+        files = {str(entry["relpath"]): str(entry["md5"]) for entry in parse_json(data)}
     except (ValueError, KeyError, TypeError):
         files = {}
     if folder_md5(files) != folder.md5:

@@ -12,11 +12,13 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from t5repro.artifacts import MANIFEST
 from t5repro.errors import storage_error
 from t5repro.files import SPILL_SUFFIX, TEMPORARY_PREFIX
 
 # `tempfile`, and `files.atomic_path`, put eight characters between prefix and suffix.
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + rf"[a-z0-9_]{{8}}-(.+?)({SPILL_SUFFIX})?")
+_LOCK = re.compile(re.escape(f"{TEMPORARY_PREFIX}lock-") + rf".*{re.escape(MANIFEST)}")
 
 
 @contextlib.contextmanager
@@ -52,6 +54,11 @@ def exclusive(manifest: Path, outputs: Iterable[Path] | None = None) -> Iterator
             yield
         finally:
             lock.unlink(missing_ok=True)
+
+
+def is_leftover(name: str) -> bool:
+    """Return whether a file has the name of a temporary file or of the lock of a job."""
+    return bool(_TEMPORARY.fullmatch(name) or _LOCK.fullmatch(name))
 
 
 def remove_leftovers_below(folder: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 from t5repro.errors import ArtifactError
+from t5repro.strict_json import parse_json
 
 Kind = Literal["label", "number", "choice", "span"]
 Words = tuple[str, ...]
@@ -97,7 +98,8 @@ class LabelColumns:
             ArtifactError: it is not an object of answers.
         """
         try:
-            answers = {task: _answer(**fields) for task, fields in json.loads(text).items()}
+            values = parse_json(text.encode())
+            answers = {task: _answer(**fields) for task, fields in values.items()}
         except (ValueError, AttributeError, TypeError) as error:
             raise ArtifactError(
                 f"{source}: its labels are damaged ({error}); rerun the rule finetune"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import Any
 
+from t5repro.strict_json import parse_json
 from t5repro.tasks.lines import decode, invalid_data, open_task_file, read_lines, refuse_repeated
 from t5repro.tasks.task import Row
 
@@ -170,7 +171,7 @@ def _questions(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     with open_task_file(path) as handle:
         text = decode(handle.read(), str(path))
     try:
-        root = json.loads(text)
+        root = parse_json(text.encode())
     except json.JSONDecodeError as error:
         excerpt = text[max(error.pos - 10, 0) : error.pos + 30]
         raise invalid_data(
@@ -178,6 +179,10 @@ def _questions(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             f"not JSON ({error.msg}) near",
             excerpt,
             "SQuAD v1.1 JSON",
+        ) from error
+    except ValueError as error:
+        raise invalid_data(
+            str(path), f"not JSON ({error}):", text[:40], "SQuAD v1.1 JSON"
         ) from error
     if not isinstance(root, dict):
         raise invalid_data(str(path), "found", root, "a JSON object with 'data'")

@@ -57,9 +57,10 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
     settings = load_run_file(run_file)
     with planned(run_file) as workflow:
         _check_format()
+        stages = stages_of(workflow)
         names = {
             stage.name
-            for stage in stages_of(workflow)
+            for stage in stages
             if stage.name in clean and _has_locked_settings(settings, stage, lock)
         }
         stale |= clean - names
@@ -69,7 +70,7 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
             if name in names or (name in stale and not _is_current(persistence, job, hasher)):
                 params = persistence._params(job) if name in names else [STALE]
                 _write_metadata(persistence, job, lock.stages[name], hasher, params)
-    save_snapshot(lock, names)
+    save_snapshot(lock, names, stages)
     return sorted(names)
 
 
@@ -214,13 +215,22 @@ def needed(lock: Lock) -> bool:
     return False
 
 
-def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
+def save_snapshot(lock: Lock, clean: Iterable[str], stages: Iterable[PlannedStage]) -> None:
     """Save sizes and times of outputs and inputs, and which stages agree with the lock.
 
-    A stage without Snakemake's metadata is left out, so the next plan rehydrates it: in a clone
-    whose results were restored, `seal` finds them as locked, and Snakemake knows nothing of them.
+    A stage without Snakemake's metadata of every output is left out, so the next plan rehydrates
+    it: in a clone whose results were restored, `seal` finds them as locked, and Snakemake knows
+    nothing of them.
+
+    Args:
+        lock: the lock.
+        clean: names of the stages that agree with it.
+        stages: the planned ones, which declare their outputs.
     """
     clean_names, known = set(clean), _paths_with_metadata()
+    declared = {
+        stage.name: {path for job in stage.jobs for path in job.outputs} for stage in stages
+    }
     snapshot = {
         name: {
             "clean": name in clean_names,
@@ -228,16 +238,29 @@ def save_snapshot(lock: Lock, clean: Iterable[str]) -> None:
             "deps": _fingerprint(locked, locked.deps),
         }
         for name, locked in lock.stages.items()
-        if any(path.startswith(tuple(locked.outs)) for path in known)
+        if _is_known(locked, declared.get(name, ()), known)
     }
     write_json(SNAPSHOT, snapshot)
 
 
+def _is_known(locked: LockedStage, declared: Iterable[str], known: set[str]) -> bool:
+    """Return whether Snakemake has metadata of every output of a stage.
+
+    Of a stage that is not planned only the locked folders or files are known.
+    """
+    return known.issuperset(declared) and all(
+        any(path == out or path.startswith(f"{out}/") for path in known) for out in locked.outs
+    )
+
+
 def _paths_with_metadata() -> set[str]:
     paths = set()
-    for file in METADATA.iterdir() if METADATA.is_dir() else ():
-        with contextlib.suppress(binascii.Error, UnicodeDecodeError):  # part of a longer path
-            paths.add(base64.urlsafe_b64decode(file.name).decode())
+    for file in METADATA.rglob("*"):
+        if not file.is_dir():
+            # Snakemake divides a long name into folders that begin with "@".
+            parts = (part.removeprefix("@") for part in file.relative_to(METADATA).parts)
+            with contextlib.suppress(binascii.Error, UnicodeDecodeError):  # not Snakemake's
+                paths.add(base64.urlsafe_b64decode("".join(parts)).decode())
     return paths
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from t5repro.config.load import load_run_file
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
-from t5repro.files import TEMPORARY_PREFIX, real_path, write_text
+from t5repro.files import real_path, write_text
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, LockedStage, read_lock
 from t5repro.lineage.hashes import Hasher
@@ -39,7 +39,7 @@ from t5repro.versions.raw_data_check import check_raw_data, raw_data_agrees
 from t5repro.versions.rehydrate import save_snapshot
 from t5repro.versions.seal_records import seal_records, sign_records
 from t5repro.versions.snakemake_graph import PLANNING, PROFILE, RUN_FILE, PlannedStage, resolve
-from t5repro.versions.undeclared import strange_files
+from t5repro.versions.undeclared import strange_files, without_leftovers
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
 MAX_FAULTS_SHOWN = 10
@@ -243,7 +243,7 @@ def seal_stages(settings: Settings, stages: list[PlannedStage], names: Iterable[
     if raw_data.is_file() and settings.data.folder == raw_data.stem and not raw_data_agrees(lock):
         check_raw_data(raw_data)
     # Else the next plan would take the sealed files for edited ones.
-    save_snapshot(read_lock(), [*result.sealed, *result.unchanged])
+    save_snapshot(read_lock(), [*result.sealed, *result.unchanged], stages)
     return result
 
 
@@ -276,7 +276,7 @@ def _prune(files: StageFiles) -> list[str]:
     """Delete undeclared files; return their names, without temporary files."""
     for path in files.orphans:
         Path(path).unlink(missing_ok=True)
-    return [path for path in files.orphans if not Path(path).name.startswith(TEMPORARY_PREFIX)]
+    return without_leftovers(files.orphans)
 
 
 def _commit(

@@ -15,7 +15,7 @@ from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.withdrawn import PAGES, check_finished
-from t5repro.data.fetch import files_to_fetch, missing_files
+from t5repro.data.fetch import check_date, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
@@ -43,6 +43,8 @@ from t5repro.versions.last_screen import last_screen
 from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
 
 MEMORY = "mem_mb"
+# What jobs read and no rule writes, besides the raw files.
+INPUTS_OF_CHECKOUT = (PAGES, *map(closure_path, BY_NAME))
 FORMER_RESOURCE, RESOURCE = "tpu_slices", "accelerators"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -124,6 +126,9 @@ class SnakemakeRun:
         missing = missing_files(settings.data, check_dates=self._workflow.is_main_process)
         if missing and not self.uses_storage:  # Snakemake finds those that the storage lacks
             raise RawDataError("\n".join(["raw files are missing:", *missing]))
+        if self._workflow.is_main_process:
+            for path in filter(Path.is_file, INPUTS_OF_CHECKOUT):
+                check_date(path)
         return settings
 
     @property
@@ -142,9 +147,9 @@ class SnakemakeRun:
             return
         remote_storage.store_records(self._workflow)
         if self._workflow.is_main_process:
-            code = [closure_path(rule).as_posix() for rule in BY_NAME]
+            own = [path.as_posix() for path in INPUTS_OF_CHECKOUT]
             raw = self._raw_paths(raw_files(self.settings))
-            with_message(remote_storage.upload)(self._workflow, [PAGES.as_posix(), *code, *raw])
+            with_message(remote_storage.upload)(self._workflow, [*own, *raw])
 
     def _raw_paths(self, names: Any) -> list[str]:
         return [raw_path(self.settings.data, name).as_posix() for name in names]

@@ -4,15 +4,16 @@ Only what a job is known to have written is deleted, and nothing outside the che
 folder of a stage may be a link.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError
-from t5repro.files import TEMPORARY_PREFIX, read_manifest, real_path
+from t5repro.files import read_manifest, real_path
 from t5repro.lineage.dvc_cache import folder_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, TrackedPath, parse_lock, read_lock
 from t5repro.lineage.git import file_at
+from t5repro.lineage.leftovers import is_leftover
 from t5repro.lineage.record import read_record
 from t5repro.lineage.store import RECORDS, RESULTS
 from t5repro.versions.proof import StageFiles
@@ -21,11 +22,12 @@ from t5repro.versions.snakemake_graph import PlannedStage
 
 def strange_files(stage: PlannedStage, files: StageFiles) -> list[str]:
     """Return a fault for each undeclared file that may not be deleted."""
-    if not (undeclared := [path for path in files.orphans if not _is_temporary(path)]):
+    if not files.orphans:
         return []
     if not real_path(Path(stage.folder)).is_relative_to(real_path(Path())):
         cure = "the folder is a link out of the checkout, where nothing is deleted; move it away"
-        return [f"{path}: {cure}" for path in undeclared]
+        return [f"{path}: {cure}" for path in files.orphans]
+    undeclared = without_leftovers(files.orphans)
     written = set(_former_outputs(stage, undeclared))
     return [
         f"{path}: no job is known to have written it, so it is not deleted; move it to another "
@@ -35,8 +37,9 @@ def strange_files(stage: PlannedStage, files: StageFiles) -> list[str]:
     ]
 
 
-def _is_temporary(path: str) -> bool:
-    return Path(path).name.startswith(TEMPORARY_PREFIX)
+def without_leftovers(paths: Iterable[str]) -> list[str]:
+    """Return the files that are not temporary files of a job that was killed."""
+    return [path for path in paths if not is_leftover(Path(path).name)]
 
 
 def _former_outputs(stage: PlannedStage, undeclared: list[str]) -> Iterator[str]:

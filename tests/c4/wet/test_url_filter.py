@@ -82,7 +82,14 @@ def test_without_lists_every_address_is_read():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[]", "contains no domains"), ("{}", "contains no domains"), ("{x", "is not JSON")],
+    [
+        ("[]", "contains no domains"),
+        ("{}", "contains no domains"),
+        ("{x", "is not JSON"),
+        pytest.param("[" * 200_000, "is not JSON .*levels deep.*; correct it", id="deep"),
+        ('{"a.org": ["x"], "a.org": true}', "is not JSON .*the key 'a.org' is set twice"),
+        pytest.param('{"a.org": ' + "1" * 5000 + "}", "is not JSON .*digits", id="digits"),
+    ],
 )
 def test_a_file_that_is_no_list_of_domains_is_named(tmp_path, text, message):
     (tmp_path / "d.json").write_text(text)

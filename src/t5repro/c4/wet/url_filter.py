@@ -4,7 +4,6 @@ Both compare the normalised URL, so all copies of a page are read or none. The r
 the same as if the newest copy had been selected first.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from t5repro.c4.keys import key_halves, md5, normalize_url
 from t5repro.c4.reasons import DOMAIN_NOT_LISTED, URL_NOT_LISTED
 from t5repro.config.hosts import host_of
 from t5repro.errors import RawDataError
+from t5repro.strict_json import parse_json
 
 Subdomains = frozenset[str] | None  # None allows all
 UrlReason = Callable[[str], str | None]
@@ -55,13 +55,15 @@ def read_domains(path: Path) -> dict[str, Subdomains]:
         RawDataError: the file cannot be read or is not such a list.
     """
     try:
-        domains = json.loads(path.read_text(encoding="utf-8"))
+        domains = parse_json(path.read_bytes())
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.select.domains"
         ) from error
     except ValueError as error:
-        raise RawDataError(f"{path}: is not JSON ({error}); fetch it again") from error
+        raise RawDataError(
+            f"{path}: is not JSON ({error}); correct it, or fetch it again"
+        ) from error
     if not isinstance(domains, dict) or not domains:
         raise RawDataError(
             f"{path}: contains no domains; c4.select.domains must name a JSON object such as "
