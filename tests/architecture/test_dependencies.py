@@ -28,6 +28,7 @@ ALLOWED = (
     ("src/t5repro/model/recomputation.py", ("cpu", "jax")),
     ("src/t5repro/train/event_file.py", ("cpu", "jax")),  # TensorFlow brings TensorBoard
     ("src/t5repro/train/jax_step.py", ("cpu", "jax")),
+    ("src/t5repro/train/slice_step.py", ("cpu", "jax")),
     ("src/t5repro/**/*.py", ("cpu",)),
     ("workflow/rules/*.smk", ()),
     ("Snakefile", ()),

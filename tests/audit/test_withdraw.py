@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from clones import commit
 from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
-from made_graphs import RESULT, WEIGHTS, lock, manifest, write
+from made_graphs import RESULT, WEIGHTS, keep_folder, lock, manifest, write
 from whole_records import whole_record
 
 from t5repro.audit.withdraw import _own_text, withdraw
@@ -165,6 +165,24 @@ def test_after_a_withdrawal_verify_never_says_dvc_checkout_and_names_what_is_res
     findings = {item.path: item.message for item in verify_tree(crawl).findings}
     message = findings[f"{RESULT}/tokens/a/manifest.json"]
     assert f"read {CORPUS}, which is gone; delete it and run snakemake" in message
+
+
+def test_a_redacted_file_is_not_to_be_restored_from_a_data_dvc_of_before(crawl: Path) -> None:
+    raw = f"outs:\n- path: data\n  hash: md5\n  md5: {keep_folder(crawl, 'data')}\n"
+    write(crawl, "data.dvc", raw)
+    shard = (crawl / SHARD).read_bytes()
+    (crawl / SHARD).write_bytes(b"damaged")
+    assert "dvc checkout" in verify_tree(crawl).to_text()
+    (crawl / SHARD).write_bytes(shard)
+    (crawl / "data.dvc").unlink()  # a withdrawal would track what is left
+    withdraw(crawl, OLD, reason="x")
+    write(crawl, "data.dvc", raw)  # as after a merge, or after a `dvc add` that failed
+    lines = verify_tree(crawl).to_text()
+    assert f"{SHARD}: " in lines
+    assert "repeat the withdrawal, which tracks what is left" in lines
+    assert "dvc checkout" not in lines
+    (crawl / SHARD).unlink()
+    assert "dvc checkout" not in verify_tree(crawl).to_text()
 
 
 def test_a_job_that_read_another_list_of_withdrawn_pages_is_named(crawl: Path) -> None:

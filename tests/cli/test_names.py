@@ -28,6 +28,19 @@ def test_a_misspelt_command_names_the_nearest(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", [["\x1b[2J"], ["verify", "--\x1b[2J"], ["trace", "a", "b\x1b[2J"]]
+)
+def test_what_a_user_typed_is_quoted_without_control_characters(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    printed = capsys.readouterr().err
+    assert "\x1b" not in printed
+    assert r"\x1b[2J" in printed
+
+
 def test_help_is_a_screen_with_a_line_for_each_command_or_group(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

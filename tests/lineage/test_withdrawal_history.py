@@ -9,6 +9,7 @@ from made_records import git
 
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_pages
 from t5repro.errors import LineageError
+from t5repro.lineage.findings import NOT_COMPARED
 from t5repro.lineage.verify import verify_tree
 from t5repro.lineage.withdrawal_history import lost_withdrawals, require_withdrawals
 
@@ -82,3 +83,21 @@ def test_a_list_that_cannot_be_read_and_a_stopped_withdrawal_are_findings(checko
 
 def test_without_git_nothing_is_lost(run: Path) -> None:
     assert lost_withdrawals(run) == {}
+
+
+def test_a_shallow_clone_says_which_withdrawals_it_cannot_compare_and_how_to_get_them(
+    checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / PAGES).unlink()
+    commit(checkout, "merge gone wrong")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{checkout}", "clone")
+    assert lost_withdrawals(clone) == {}
+    (warning,) = [item for item in verify_tree(clone).warnings if item.kind == NOT_COMPARED]
+    assert "withdrawals of commits that it lacks were not compared" in warning.message
+    require_withdrawals(clone)
+    assert "git fetch --unshallow" in capsys.readouterr().err
+    git(clone, "fetch", "--quiet", "--unshallow")
+    assert NOT_COMPARED not in {item.kind for item in verify_tree(clone).warnings}
+    with pytest.raises(LineageError, match=f"has lost {URL}"):
+        require_withdrawals(clone)

@@ -248,6 +248,22 @@ def test_a_preset_of_keras_hub_with_more_layers_than_its_configuration_is_refuse
         read_foreign(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("variant", "activation"), [("1.0", "gelu"), ("1.0", "silu"), ("1.1", "relu"), ("1.1", "silu")]
+)
+def test_a_preset_of_keras_hub_with_another_activation_is_refused(
+    tmp_path, make_model, vocabulary, variant, activation
+):
+    model = make_model(seed=3, **HUB_SHAPE, **VARIANTS[variant])
+    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
+    path = tmp_path / "config.json"
+    content = json.loads(path.read_text())
+    content["config"]["activation"] = activation
+    path.write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match=rf"with activation '{activation}'; only .* can be"):
+        read_foreign(tmp_path)
+
+
 def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(
     tmp_path, make_model, vocabulary
 ):

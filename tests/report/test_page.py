@@ -205,6 +205,22 @@ def test_the_count_of_beaten_baselines_is_shown(report: Any) -> None:
     assert "9 of 11 tasks" in Page(report.page).text
 
 
+def test_negative_scores_are_named_below_the_plot_that_draws_them_at_0(
+    run: Any, make_scores: Make
+) -> None:
+    note = "The plot starts at 0, where it draws negative scores: CoLA. The table has their values."
+    run.scores = {name: make_scores(0.0) for name in run.scores}  # -3.5
+    assert note in Page(run.write().page).text
+    run.scores = {name: make_scores(5.0) for name in run.scores}  # 1.5
+    assert "where it draws negative scores" not in Page(run.write().page).text
+
+
+def test_the_columns_of_experiments_have_a_heading_and_invalid_is_explained(report: Any) -> None:
+    text = Page(report.page).text
+    assert "experiments of this run" in table_of(report.page, "scores")
+    assert "“Invalid” counts answers outside the allowed ones, by experiment" in text
+
+
 def test_settings_that_differ_from_the_baseline_are_listed(report: Any) -> None:
     table = report.page.partition("Differences from the paper’s baseline")[2].partition("</table>")[
         0

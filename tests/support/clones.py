@@ -15,6 +15,7 @@ from t5repro.files import sha256_of
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ("data", "results")
 # Links make copies cheap. No test and no command writes into these files: they are replaced.
+PRINTED = ".snakemake/printed.txt"  # by the run; git ignores the folder
 LINKED = (".git/objects", ".dvc/cache", "benchmarks", "docs", "examples", "studies", "tests")
 
 # Small enough for a test, large enough that every stage does its work: one seed, all bundled tasks.
@@ -91,6 +92,7 @@ def small_run(folder: Path, *targets: str) -> Path:
     shrink(clone(folder))
     process = snakemake(folder, *targets, config=SMALL)
     assert process.returncode == 0, process.stdout[-4000:]
+    (folder / PRINTED).write_text(process.stdout, encoding="utf-8")
     return folder
 
 

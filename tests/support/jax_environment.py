@@ -20,6 +20,8 @@ COMPILED = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".pytest_cache/jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    # Compiling is most of these tests, and half of it makes programs faster that run for seconds.
+    "XLA_FLAGS": "--xla_backend_optimization_level=0",
 }
 MARKS = [
     pytest.mark.parity,

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from snakemake.settings.types import ResourceSettings
 
 from t5repro.errors import SettingsError
+from t5repro.versions import snakemake_run
 from t5repro.versions.snakemake_run import refuse_former_resource
 
 pytestmark = pytest.mark.workflow
@@ -67,18 +69,61 @@ def test_the_former_name_of_a_resource_is_refused(settings: ResourceSettings) ->
     refuse_former_resource(ResourceSettings(default_resources={"accelerators": 1}))
 
 
-def test_an_error_that_stops_a_run_is_its_message_without_lines_of_rule_files(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "Snakefile").write_text('include: "rules.smk"\n', encoding="utf-8")
-    (tmp_path / "rules.smk").write_text(
+def stopped_run(folder: Path, message: str, *options: str) -> list[str]:
+    """Return the lines that Snakemake prints if reading its rules ends in an error."""
+    (folder / "Snakefile").write_text('include: "rules.smk"\n', encoding="utf-8")
+    (folder / "rules.smk").write_text(
         "from t5repro.errors import SettingsError\n"
         "from t5repro.versions.snakemake_run import with_message\n"
-        "def refuse():\n    raise SettingsError('lower pretrain.steps')\n"
+        f"def refuse():\n    raise SettingsError({message!r})\n"
         "with_message(refuse)()\n",
         encoding="utf-8",
     )
-    command = [sys.executable, "-m", "snakemake", "--cores", "1"]
-    ran = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+    ran = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     assert ran.returncode == 1
-    assert ran.stderr.splitlines()[-2:] == ["RunError:", "lower pretrain.steps"]
+    return (ran.stdout + ran.stderr).splitlines()  # a dry run prints to standard output
+
+
+def test_an_error_that_stops_a_run_is_its_message_without_lines_of_rule_files(
+    tmp_path: Path,
+) -> None:
+    lines = stopped_run(tmp_path, "lower pretrain.steps")
+    assert lines[-2:] == ["RunError:", "lower pretrain.steps"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--quiet", "all"), ("--quiet", "rules"), ("--quiet", "all", "--dry-run")],
+    ids=" ".join,
+)
+def test_an_error_that_stops_a_run_is_said_once_however_quiet_it_is(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    lines = stopped_run(tmp_path, "lower pretrain.steps", *options)
+    assert lines.count("lower pretrain.steps") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet", "all")], ids=" ".join)
+def test_control_characters_of_a_run_file_do_not_reach_the_terminal(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    assert r"name is \x1b[2J" in stopped_run(tmp_path, "name is \x1b[2J", *options)
+
+
+def test_what_a_run_says_at_its_end_has_no_control_characters(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(snakemake_run.power_loss, "note_end", lambda: None)
+    pruned = lambda settings, whole: "deleted results/\x1b[2J"  # noqa: E731
+    monkeypatch.setattr(snakemake_run.seal, "seal_run", pruned)
+    monkeypatch.setattr(snakemake_run, "last_screen", lambda plan: "score of \x1b[31m")
+    run = snakemake_run.SnakemakeRun.__new__(snakemake_run.SnakemakeRun)
+    dag = SimpleNamespace(targets=("all",), until=(), omit_from=())
+    run._workflow = SimpleNamespace(dag_settings=dag)
+    run._lock = SimpleNamespace(close=lambda: None)
+    run.settings = run.plan = None
+    run.uses_storage = False
+    run.end()
+    printed = capsys.readouterr().err
+    assert printed.splitlines() == [r"deleted results/\x1b[2J", r"score of \x1b[31m"]

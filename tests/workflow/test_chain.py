@@ -10,7 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from clones import SMALL, artifact_hashes, clone, copy_clone, environment, shrink, snakemake
+from clones import (
+    PRINTED,
+    SMALL,
+    artifact_hashes,
+    clone,
+    copy_clone,
+    environment,
+    shrink,
+    snakemake,
+)
 
 pytestmark = pytest.mark.workflow
 
@@ -23,6 +32,11 @@ def test_the_whole_chain_runs_and_ends_with_a_report(finished: Path) -> None:
     assert "<script src" not in report
     scores = json.loads((results / "evaluate_score/baseline/scores.json").read_text())
     assert len(scores["tasks"]) == 12
+
+
+def test_a_whole_run_ends_with_the_commands_that_are_next(finished: Path) -> None:
+    printed = (finished / PRINTED).read_text(encoding="utf-8")
+    assert "\nnext:\n  t5repro pages results/demo/evaluate_score/" in printed
 
 
 def test_every_score_of_the_report_leads_back_to_the_raw_files(finished: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from t5repro.cli.examples import epilog
+from t5repro.progress import printable
 
 PROGRAM = "t5repro"
 Handler = Callable[[argparse.Namespace], int | None]
@@ -27,7 +28,7 @@ class Parser(argparse.ArgumentParser):
             close = difflib.get_close_matches(word, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             message = f"there is no command {word!r}{hint} ({self.prog} --help lists them)"
-        super().error(message)
+        super().error(printable(message))  # it quotes the user's words
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse words, those of a list also if options divide it."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from t5repro.lineage.facts import JobFacts, differences
-from t5repro.lineage.git import contents, project_prefix, try_git
+from t5repro.lineage.git import contents, is_shallow, project_prefix, try_git
 from t5repro.lineage.record import Record
 from t5repro.lineage.sources import SOURCES, is_source
 
@@ -138,7 +138,7 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
             pins[commit, path] = {}
             for name, version in PIN.findall(data):
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
-    shallow = (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+    shallow = is_shallow(root)
     known = [commit for commit, time in times.items() if time is not None]
     outside = frozenset() if shallow else _outside(root, known, revision)
     has_package = data_of[package] is not None or (root / SOURCES).is_dir()

@@ -24,8 +24,9 @@ UNSIGNED = "not signed"
 UNLOCKED = "not locked"
 UNSEALED = "not sealed"
 NOT_ARCHIVED = "not archived"
+NOT_COMPARED = "not compared"
 # Reported, but no failure.
-WARNINGS = {SINCE, UNSEALED, UNCOMMITTED, UNSIGNED, UNLOCKED, NOT_ARCHIVED}
+WARNINGS = {SINCE, UNSEALED, UNCOMMITTED, UNSIGNED, UNLOCKED, NOT_ARCHIVED, NOT_COMPARED}
 SHOWN_DIGITS = 12  # of a hash
 LOOKALIKE_DIGITS = 8  # two hashes that differ in so few digits are one, with altered digits
 

@@ -37,6 +37,11 @@ def try_git(root: Path, *arguments: str) -> bytes | None:
     return _run(root, arguments)[0]
 
 
+def is_shallow(root: Path) -> bool:
+    """Return whether a checkout has only the last commits of its history."""
+    return (try_git(root, "rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
+
+
 def _run(
     root: Path, arguments: tuple[str, ...], text: bytes | None = None
 ) -> tuple[bytes | None, str]:

@@ -37,9 +37,10 @@ from t5repro.lineage.verify_committed import Committed, check_committed, read_co
 from t5repro.lineage.verify_lock import TrackedFolder, check_lock, check_pipeline, tracked_folders
 from t5repro.lineage.verify_other_code import check_other_code
 from t5repro.lineage.verify_records import check_fields
-from t5repro.lineage.verify_withdrawn import check_made_before
+from t5repro.lineage.verify_withdrawn import check_made_before, cure_of_raw
 from t5repro.lineage.withdrawal_history import check_withdrawals
 
+CURE = "dvc checkout or a rerun restores it"
 NONE_SUSPECTED = Suspects()
 
 
@@ -183,12 +184,15 @@ def _check_files(state: State, suspects: Suspects) -> Iterator[Finding]:
     unlike_lock = tuple(
         f"{folder.tracked.path}/" for folder in state.folders if not folder.as_locked
     )
+    raw_cure = cure_of_raw(state.root, CURE)
     for path, (artifact, job) in state.outputs.items():
         if path == state.graph.jobs[job].manifest or job in suspects.jobs:
             continue  # it cannot contain its own hash; readers, records and the lock have it
         sha256 = state.hashes[path]
-        cure = "dvc checkout or a rerun restores it"
-        if state.graph.jobs[job].rule == DATA and not path.startswith(unlike_lock):
+        cure = CURE
+        if state.graph.jobs[job].rule == DATA and path.startswith(unlike_lock):
+            cure = raw_cure
+        elif state.graph.jobs[job].rule == DATA:
             # Untracked, or as tracked, as after a withdrawal: DVC has nothing else to restore.
             cure = "run snakemake, which fetches and checks raw files"
         if sha256 is None:

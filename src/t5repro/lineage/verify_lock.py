@@ -34,6 +34,7 @@ from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.record_index import Index, index_path
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify_committed import Committed
+from t5repro.lineage.verify_withdrawn import cure_of_raw
 
 FETCH = "data_fetch"  # the rule that writes the raw files, which have no stage
 
@@ -104,15 +105,20 @@ def check_lock(
             message = f"its hash of {tracked.path} is of a file, not of a folder; restore it"
             yield Finding(ALTERED, tracked.source, tracked.stage, f"{message} with git checkout")
         elif actual is None:
-            message = f"{tracked.source} tracks it; run dvc checkout"
+            message = f"{tracked.source} tracks it; {_cure(root, tracked)}"
             yield Finding(MISSING, tracked.path, job, message)
         elif actual != tracked.md5:
             actual_digits, locked = differing(actual, tracked.md5)
             message = (
-                f"md5 {actual_digits}, {tracked.source} says {locked}; run dvc checkout, or "
-                "seal the results of a run"
+                f"md5 {actual_digits}, {tracked.source} says {locked}; {_cure(root, tracked)}"
+                + (", or seal the results of a run" if tracked.stage else "")
             )
             yield Finding(ALTERED, tracked.path, job, message)
+
+
+def _cure(root: Path, tracked: TrackedPath) -> str:
+    cure = "run dvc checkout"
+    return cure if tracked.stage else cure_of_raw(root, cure)
 
 
 def _unlike_index(folder: TrackedFolder, md5: str, index: str) -> Finding:
@@ -151,6 +157,7 @@ def _check_folder(
 ) -> Iterator[Finding]:
     """Name the files of a folder that are not as locked, by its file list in DVC's cache."""
     tracked, actual = folder.tracked, folder.hashes
+    cure = _cure(root, tracked)
     try:
         expected = folder_files(root, tracked)
     except ArtifactError as error:
@@ -163,13 +170,12 @@ def _check_folder(
         path = f"{tracked.path}/{name}"
         job = writers.get(path, tracked.stage)
         if name not in actual:
-            message = f"{tracked.source} tracks it; run dvc checkout"
-            yield Finding(MISSING, path, job, message)
+            yield Finding(MISSING, path, job, f"{tracked.source} tracks it; {cure}")
         elif name not in expected:
             yield Finding(EXTRA, path, job, f"{tracked.source} does not track it; delete it")
         elif actual[name] != expected[name]:
             actual_digits, locked = differing(actual[name], expected[name])
-            message = f"md5 {actual_digits}, {tracked.source} says {locked}; run dvc checkout"
+            message = f"md5 {actual_digits}, {tracked.source} says {locked}; {cure}"
             yield Finding(ALTERED, path, job, message)
 
 

@@ -14,6 +14,25 @@ from t5repro.lineage.store import RESULTS
 CURE = "delete it and run snakemake, which builds it without what is withdrawn"
 
 
+def cure_of_raw(root: Path, cure: str) -> str:
+    """Return how a raw file that is not as tracked is cured.
+
+    Args:
+        root: the checkout.
+        cure: one with DVC, which could bring back what is withdrawn.
+    """
+    try:
+        withdrawn = bool(read_pages(root / PAGES) or read_files(root / FILES).files)
+    except SettingsError:
+        withdrawn = True  # unknown
+    if withdrawn:
+        return (
+            "sources are withdrawn, so it may be redacted: then repeat the withdrawal, which "
+            "tracks what is left; if it is not, delete it and run snakemake, which fetches it"
+        )
+    return cure
+
+
 def check_made_before(root: Path, graph: Graph, lock: Lock) -> Iterator[Finding]:
     """Report results that may contain a withdrawn source; nothing if none is withdrawn.
 

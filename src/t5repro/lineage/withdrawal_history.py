@@ -11,10 +11,15 @@ from typing import Any
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
 from t5repro.errors import LineageError, SettingsError
-from t5repro.lineage.findings import ALTERED, MISSING, Finding
-from t5repro.lineage.git import contents, project_prefix, try_git
+from t5repro.lineage.findings import ALTERED, MISSING, NOT_COMPARED, Finding
+from t5repro.lineage.git import contents, is_shallow, project_prefix, try_git
+from t5repro.progress import announce
 
 LISTS = {FILES: ("files",), PAGES: ("urls", "domains")}
+SHALLOW = (
+    "this clone is shallow: withdrawals of commits that it lacks were not compared with the lists "
+    "of withdrawn sources; get them with git fetch --unshallow"
+)
 
 
 def lost_withdrawals(root: Path) -> dict[tuple[str, str], str]:
@@ -63,7 +68,10 @@ def _cure(name: str, commit: str) -> str:
 
 
 def check_withdrawals(root: Path) -> Iterator[Finding]:
-    """Report entries that the lists have lost, and a withdrawal that was stopped."""
+    """Report entries that the lists have lost, and a withdrawal that was stopped.
+
+    A shallow clone has a part of the history, which is a warning.
+    """
     if (root / UNFINISHED).exists():
         message = "a withdrawal was stopped before its end; repeat it"
         yield Finding(ALTERED, UNFINISHED.as_posix(), "", message)
@@ -72,6 +80,8 @@ def check_withdrawals(root: Path) -> Iterator[Finding]:
     except SettingsError as error:
         yield Finding(ALTERED, f"{FILES.parent}", "", str(error))
         return
+    if is_shallow(root):
+        yield Finding(NOT_COMPARED, f"{FILES.parent}", "", SHALLOW)
     for (name, entry), commit in lost.items():
         yield Finding(MISSING, f"{name}: {entry}", "", _cure(name, commit))
 
@@ -79,9 +89,13 @@ def check_withdrawals(root: Path) -> Iterator[Finding]:
 def require_withdrawals(root: Path = Path()) -> None:
     """Refuse to plan a run that could use a source whose withdrawal was lost.
 
+    In a shallow clone, which cannot show all of them, a line says so.
+
     Raises:
         LineageError: an entry of HEAD's history is neither listed nor lifted.
         SettingsError: a list cannot be read.
     """
     for (name, entry), commit in lost_withdrawals(root).items():
         raise LineageError(f"{name} has lost {entry}: {_cure(name, commit)}")
+    if is_shallow(root):
+        announce(SHALLOW)

@@ -246,7 +246,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
         num_heads=backbone.num_heads,
         num_encoder_layers=backbone.num_layers,
         num_decoder_layers=backbone.num_layers,
-        feed_forward="gated_gelu" if backbone.use_gated_activation else "relu",
+        feed_forward=leftovers.feed_forward_of_keras_hub(folder, backbone),
         tie_embeddings=backbone.tie_embedding_weights,
         norm_epsilon=backbone.layer_norm_epsilon,
     )

@@ -278,6 +278,12 @@ def _scores_view(
         "has_paper_columns": has_paper_columns,
         "columns": FIXED_COLUMNS + 2 * has_paper_columns + len(experiments) + bool(difference),
         "reasons": [line.reason for _, lines in groups for line in lines if line.reason],
+        "titles_below_zero": [
+            line.title
+            for _, lines in groups
+            for line in lines
+            if any(marker.is_below for marker in line.markers)
+        ],
         "paper_tables": tables,
         "system_tables": system_tables(experiments, our_scores, split=split),
         "orderings": orderings(rows, experiments, split=split, seed=settings.seed),

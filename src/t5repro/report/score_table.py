@@ -52,10 +52,12 @@ class Marker:
     Attributes:
         style: class of the style sheet.
         left: position from the left in per cent.
+        is_below: whether the score is below 0, where the plot starts.
     """
 
     style: str
     left: str
+    is_below: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,8 @@ def _markers(shared: ScoreRow, values: Sequence[float | None]) -> tuple[Marker, 
     # The trivial baseline first, so that experiments are drawn over it.
     points += [(f"series-{style}", value) for style, value in enumerate(values)]
     return tuple(
-        # Correlations can be negative; the plot starts at 0.
-        Marker(style=style, left=f"{min(max(value, 0.0), 100.0):.2f}")
+        # Correlations can be negative; the plot starts at 0, and a note names them.
+        Marker(style=style, left=f"{min(max(value, 0.0), 100.0):.2f}", is_below=value < 0)
         for style, value in points
         if value is not None
     )

@@ -1,5 +1,6 @@
 """A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import LogEvent, logger
 
 from t5repro.config.load import load_settings
 from t5repro.config.logger_packages import check_logger_packages
@@ -27,7 +29,7 @@ from t5repro.plan.memory import machine_bytes
 from t5repro.plan.nodes import Key
 from t5repro.plan.run_plan import RunPlan
 from t5repro.plan.run_plan import stage_name as name_of
-from t5repro.progress import announce
+from t5repro.progress import announce, printable
 from t5repro.stages import BY_NAME
 from t5repro.versions import (
     output_index,
@@ -66,16 +68,29 @@ class RunError(WorkflowError):  # type: ignore[misc]  # Snakemake has no types
 
 
 def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function that stops Snakemake with the message of an error."""
+    """Return a function that stops Snakemake with the message of an error, also with ``--quiet``.
+
+    Snakemake prints the message, but with ``--quiet all`` it prints nothing.
+    """
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except T5ReproError as error:
-            raise RunError(str(error)) from None
+            message = printable(str(error))
+            if hides_errors():
+                print(message, file=sys.stderr, flush=True)
+            raise RunError(message) from None
 
     return call
+
+
+def hides_errors() -> bool:
+    """Return whether Snakemake prints no error: its options tell, and only its filter knows all."""
+    error = logging.makeLogRecord({"levelno": logging.ERROR, "event": LogEvent.ERROR})
+    screens = [handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"]
+    return bool(screens) and not any(screen.filter(error) for screen in screens)
 
 
 class SnakemakeRun:
@@ -197,9 +212,9 @@ class SnakemakeRun:
         self._lock.close()
         dag = self._workflow.dag_settings
         whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
-        print(seal.seal_run(self.settings, whole=whole), file=sys.stderr)
+        print(printable(seal.seal_run(self.settings, whole=whole)), file=sys.stderr)
         if whole:
-            print(last_screen(self.plan), file=sys.stderr)
+            print(printable(last_screen(self.plan)), file=sys.stderr)
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.
             rehydrate.SNAPSHOT.unlink(missing_ok=True)
