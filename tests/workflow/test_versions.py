@@ -218,7 +218,7 @@ def test_orphans_go_and_a_job_whose_code_moved_is_refused(finished: Path, tmp_pa
     former = orphan.with_name("00009.manifest.json")  # of a crawl in more shards
     name = orphan.relative_to(folder).as_posix()
     manifest(folder, f"{Path(name).parent}/{former.name}", rule="c4_clean", outputs=[name])
-    (orphan.parent / ".writing-x-00000.parquet").write_bytes(b"half")
+    (orphan.parent / ".writing-abcdefgh-00000.parquet").write_bytes(b"half")
     ran = run_in(folder, "t5repro", "seal")
     assert f"removed {orphan.relative_to(folder)}" in ran.stdout, ran.stdout
     assert not orphan.exists()
