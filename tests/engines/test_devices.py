@@ -12,7 +12,11 @@ from t5repro.engines.devices import set_environment
 from t5repro.engines.tensorflow_environment import ENVIRONMENT, ONEDNN
 from t5repro.errors import DeviceError
 
-pytestmark = pytest.mark.keras
+pytestmark = [
+    pytest.mark.keras,
+    # As other tests of this process may have started it.
+    pytest.mark.filterwarnings("ignore:TensorFlow already runs with"),
+]
 
 PREPARE = """
 from t5repro.config.sections.devices import DevicesSettings
