@@ -8,9 +8,7 @@ FOLDER/2x4 on another mesh and writes it again.
 """
 
 import json
-import re
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ STEPS = 20
 WIDE = tiny.SHAPE.model_copy(update={"d_model": 128, "d_ff": 256, "num_heads": 8, "d_kv": 16})
 TOKENS = {"loss_normaliser": "target_tokens"}
 SLOW = {"learning_rate": {"schedule": "constant", "factor": 0.001}}
-EXCHANGES = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
 FREE = "T5, wide, slow, freely"  # one device decides its first state only
 EVERYWHERE = {
     "T5, wide": Case(model=WIDE, training=TOKENS),
@@ -78,6 +75,8 @@ def save_again(folder: Path, mesh: str) -> None:
 
 def facts_of(model: Any, batch: Any) -> dict[str, Any]:
     """Return the share of the numbers that the first device has, and the exchanges of a step."""
+    from t5repro.train.slice_step import exchanges_of
+
     step = model.step
     state = step.state()
     arrays = [*state.weights, *state.slots]
@@ -85,7 +84,7 @@ def facts_of(model: Any, batch: Any) -> dict[str, Any]:
     text = step._compiled.lower(state, *batch).compile().as_text()
     return {
         "share": sum(part.nbytes for part in parts) / sum(array.nbytes for array in arrays),
-        "exchanges": Counter(re.findall(EXCHANGES, text)),
+        "exchanges": exchanges_of(text),
         "slots": {
             variable.path: str(tuple(np.shape(variable.value.addressable_shards[0].data)))
             for variable in model.optimizer.variables

@@ -74,8 +74,7 @@ def _require_files(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    facts = _facts(arguments, arguments.stage)
-    manifest, vocabulary = _files_of(facts) if facts else _named_files(arguments)
+    manifest, vocabulary = _files(arguments, _facts(arguments, arguments.stage))
     from t5repro.engines.devices import default_devices, prepare
 
     prepare(default_devices())
@@ -107,19 +106,18 @@ def _facts(arguments: argparse.Namespace, stage: str) -> "ModelFacts | None":
     return model_facts(arguments.run, arm=arguments.experiment, stage=stage)
 
 
-def _files_of(facts: "ModelFacts") -> tuple[Path, Path]:
-    """Return the manifest of the training, and the vocabulary."""
-    return facts.run.root / facts.training.manifest, facts.run.root / facts.vocabulary.path
-
-
-def _named_files(arguments: argparse.Namespace) -> tuple[Path, Path]:
+def _files(arguments: argparse.Namespace, facts: "ModelFacts | None") -> tuple[Path, Path]:
+    """Return the manifest of the training and the vocabulary, of the run or as they are named."""
+    if facts:
+        root = facts.run.root
+        return root / facts.training.manifest, root / facts.vocabulary.path
     _require_files(arguments)
     return arguments.weights, arguments.vocabulary
 
 
 def _serve(arguments: argparse.Namespace) -> None:
     facts = _facts(arguments, "finetune")
-    manifest, vocabulary = _files_of(facts) if facts else _named_files(arguments)
+    manifest, vocabulary = _files(arguments, facts)
     settings = _settings_of_predictions(arguments, facts)
     from t5repro.engines.devices import prepare
 

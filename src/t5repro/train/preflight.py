@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def preflight(
     rows = rows_per_core(training, shares_of_rows(settings, slice_facts["cores"], slice_name))
     announce(f"preflight: compiling {rows} rows for a core of {slice_name}; this takes minutes")
     # 2. The step.
+    started = time.monotonic()
     if engine == "jax":
         library = slice_facts["library"]
         costs = costs_on_slice(settings, slice_name=slice_name, library=library)
@@ -96,7 +98,8 @@ def preflight(
     # 3. The verdict. The report has no times, so equal versions write equal bytes.
     facts = facts_of(slice_name, slice_facts, rows, costs)
     announce(table(facts))
-    announce(f"preflight: not covered: {NOT_COVERED[engine]}")
+    seconds = time.monotonic() - started
+    announce(f"preflight: compiled in {seconds:.0f} s; not covered: {NOT_COVERED[engine]}")
     if not facts["fits"]:
         raise DoesNotFitError(
             f"the step needs {facts['needed_bytes'] / GIB:.2f} GiB of a core's "
