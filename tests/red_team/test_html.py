@@ -264,6 +264,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "difference_title": attack,
         "has_paper_columns": False,
         "columns": 5,
+        "titles_below_zero": [attack],
         "reasons": [attack],
         "raw": [{"origin": attack, "licence": attack, "files": {attack: attack}}],
         "sources": [
