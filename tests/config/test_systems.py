@@ -116,7 +116,7 @@ def test_presets_are_the_same_after_they_were_used() -> None:
         ({"pretrain.loss_normaliser": "padded_size"}, "losses of an encoder only are means"),
         ({"vocab.vocab_size": 32_024}, "leave 4 rows of the embedding unused"),
         ({"model.norm": "rms"}, "model.architecture encoder has learned positions"),
-        ({"model.num_encoder_layers": 5, "model.block_groups": 2}, "is no multiple of"),
+        ({"model.num_encoder_layers": 5, "model.block_groups": 2}, "is not a multiple of"),
         ({"tasks.segments": False}, "tasks.segments"),
         (
             {"tasks.names": ["glue_rte", "wmt_en_de", "glue_wnli"]},

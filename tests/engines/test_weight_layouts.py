@@ -55,7 +55,9 @@ def test_a_weight_that_two_keys_match_is_refused() -> None:
 
 
 def test_a_weight_that_cannot_be_divided_evenly_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"of which 100 is no multiple of devices.mesh.model 8"):
+    with pytest.raises(
+        SettingsError, match=r"of which 100 is not a multiple of devices.mesh.model 8"
+    ):
         checked_axes("embedding", (100, 32), 8)
     with pytest.raises(SettingsError, match="its layout in .* has 2 axes"):
         checked_axes("embedding", (128,), 8)

@@ -241,13 +241,13 @@ def test_a_head_without_one_of_its_weights_is_refused(tmp_path):
         (
             "bert",
             {"num_attention_heads": 4},
-            "hidden_size 15 is no multiple of num_attention_heads",
+            "hidden_size 15 is not a multiple of num_attention_heads",
         ),
         ("bert", {"intermediate_size": None}, "has no 'intermediate_size'"),
         ("bert", {"max_position_embeddings": 0}, "model.max_positions is 0"),
         ("bert", {"num_hidden_layers": 2000}, "has 2000 layers, the weights have"),
         ("roberta", {"type_vocab_size": 2}, "type_vocab_size is 2; RoBERTa has 1 token type"),
-        ("albert", {"num_hidden_layers": 3}, "num_hidden_layers 3 is no multiple of .* 2"),
+        ("albert", {"num_hidden_layers": 3}, "num_hidden_layers 3 is not a multiple of .* 2"),
         ("albert", {"inner_group_num": 0}, "inner_group_num 0 is not positive"),
     ],
 )

@@ -319,7 +319,7 @@ def test_what_other_libraries_lack_is_refused_with_the_settings(make_model, tmp_
     ("change", "message"),
     [
         ({"afn": "relu"}, "afn is 'relu'; only 'gelu' can be read"),
-        ({"n_head": 5}, "n_embd 24 is no multiple of n_head 5"),
+        ({"n_head": 5}, "n_embd 24 is not a multiple of n_head 5"),
         ({"n_embd": None}, "has no 'n_embd'"),
         ({"n_positions": 0}, "model.max_positions is 0"),
     ],

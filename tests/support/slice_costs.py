@@ -19,13 +19,13 @@ def main(data: int, model: int) -> None:
     prepare(DevicesSettings(engine="jax", mesh=here))
     import jax
 
-    from t5repro.train.slice_step import exchanges_of, lowered_step
+    from t5repro.train.slice_step import exchanges_of, lowered_slice_step
 
     mesh = {"data": data, "model": model}
     settings = tiny.stage_settings(
         "pretrain", 0, model=WIDE, devices={"engine": "jax", "mesh": mesh}, training={}
     )
-    compiled = lowered_step(settings, jax.devices()[: data * model], platform="cpu").compile()
+    compiled = lowered_slice_step(settings, jax.devices()[: data * model], platform="cpu").compile()
     memory = compiled.memory_analysis()
     costs = {"arguments": memory.argument_size_in_bytes, "temporary": memory.temp_size_in_bytes}
     print(json.dumps({**costs, "exchanges": exchanges_of(compiled.as_text())}))

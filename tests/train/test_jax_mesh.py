@@ -115,7 +115,7 @@ def test_answers_are_those_of_one_device(tmp_path: Path) -> None:
 def test_what_devices_cannot_share_is_refused() -> None:
     weight, heads, rows, devices = run(PYTHON, str(SUPPORT / "mesh_refusals.py")).splitlines()
     assert weight.startswith("weight 'gain' is matched by no key of LAYOUTS in engines/weight")
-    assert "of which 6 is no multiple of devices.mesh.model 4; set" in heads
+    assert "of which 6 is not a multiple of devices.mesh.model 4; set" in heads
     assert rows == "3 rows cannot be shared evenly by 2 devices; make it a multiple"
     assert (
         "devices.mesh is 4 x 4, which needs 16 or more devices; JAX sees 8; set devices" in devices

@@ -100,5 +100,5 @@ def test_rows_that_devices_and_parts_cannot_share_are_refused(tiny, tmp_path):
         num_replicas_in_sync = 3
 
     job = tiny.make_job(tmp_path, micro_batches=2)
-    with pytest.raises(SettingsError, match="batch_size 8 is no multiple of 6: 3 devices times"):
+    with pytest.raises(SettingsError, match="batch_size 8 is not a multiple of 6: 3 devices times"):
         loop.run(job, Devices("mirrored", ("CPU:0",) * 3, Strategy()))

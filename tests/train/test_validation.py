@@ -106,7 +106,9 @@ def test_losses_survive_a_checkpoint_and_a_table_without_them_has_no_column():
 
 
 def test_an_interval_that_the_history_does_not_have_is_refused():
-    with pytest.raises(ValueError, match="validation_every_steps 150 is no multiple of log_every"):
+    with pytest.raises(
+        ValueError, match="validation_every_steps 150 is not a multiple of log_every"
+    ):
         PretrainSettings(validation_every_steps=150, log_every_steps=100)
 
 

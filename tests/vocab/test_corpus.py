@@ -20,6 +20,12 @@ def test_the_shards_of_a_language_and_split_are_found_beside_the_manifest(write_
     assert shards_of(manifest, "en", "validation") == []
 
 
+def test_a_language_with_a_region_is_told_from_the_language(write_corpus):
+    manifest = write_corpus({"zh": ["a"], "zh-cn": ["b", "c"]})
+    assert pages_in(shards_of(manifest, "zh", "train")) == 1
+    assert pages_in(shards_of(manifest, "zh-cn", "train")) == 2
+
+
 def test_pages_come_with_their_address(write_corpus):
     manifest = write_corpus({"en": ["a", "b"]})
     (shard,) = shards_of(manifest, "en", "train")

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from t5repro.config.corpus_files import corpus_file
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 
@@ -273,8 +274,15 @@ def documents_of(graph: Graph, root: Path, shard: Artifact, rows: Sequence[int])
 
 
 def split_of(path: str) -> str:
-    """Return the split of a corpus file; its name is LANGUAGE-SPLIT-NUMBER-of-TOTAL."""
-    return _name(path).split("-")[1]
+    """Return the split of a corpus file.
+
+    Raises:
+        LineageError: it has another name.
+    """
+    file = corpus_file(path)
+    if file is None:
+        raise LineageError(f"{path} has not the name of a corpus file; rerun the rule c4")
+    return file.split
 
 
 def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int, int]:

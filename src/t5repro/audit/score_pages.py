@@ -10,7 +10,7 @@ from typing import Any
 from t5repro.audit.page_trace import checkout_of
 from t5repro.audit.pages import CorpusRow, Documents, corpus_rows, documents_of, is_corpus, split_of
 from t5repro.audit.steps import steps_of
-from t5repro.config.hosts import domain_name, host_of
+from t5repro.config.hosts import host_name
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 from t5repro.lineage.store import Store
@@ -176,4 +176,4 @@ def domain_of(url: str) -> str:
     """Return the host of a URL; of a row of own text, ``row://FILE#NUMBER``, the file."""
     if url.startswith("row://"):
         return url.partition("#")[0]
-    return domain_name(host_of(url)) or url
+    return host_name(url) or url

@@ -9,7 +9,8 @@ from t5repro.c4.reasons import KEPT, LANGUAGE_REASONS, LINE_REASONS
 from t5repro.c4.samples import Rank, Samples
 from t5repro.c4.text import language
 from t5repro.c4.wet.faults import FaultLog
-from t5repro.config.sections.c4 import SPLITS, C4Stage
+from t5repro.config.corpus_files import SPLITS
+from t5repro.config.sections.c4 import C4Stage
 
 
 class PageCounts:

@@ -37,7 +37,8 @@ from t5repro.c4.text import bad_words as word_lists
 from t5repro.c4.text import language
 from t5repro.c4.text.language import Detected
 from t5repro.c4.text.sentences import Splitters
-from t5repro.config.sections.c4 import SPLITS, UNDETERMINED, C4Stage
+from t5repro.config.corpus_files import SPLITS
+from t5repro.config.sections.c4 import UNDETERMINED, C4Stage
 from t5repro.errors import CorpusError
 from t5repro.progress import Progress
 

@@ -6,7 +6,6 @@ and the settings only: not on the order of files, their division into jobs, or w
 
 import contextlib
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ from t5repro.c4.dedup.spill import TableSpill, bucket_count, bucket_of, spill_fo
 from t5repro.c4.malloc import return_freed_memory
 from t5repro.c4.page_filter import SELECTED, PageFilter
 from t5repro.c4.text.sentences import parameter_files
-from t5repro.config.sections.c4 import SPLITS, C4Stage, corpus_files
+from t5repro.config.corpus_files import SPLITS, corpus_file
+from t5repro.config.sections.c4 import C4Stage, corpus_files
 from t5repro.files import atomic_path, by_name, write_manifest
 from t5repro.jobs.corpus import CorpusJob
 from t5repro.progress import Progress
@@ -29,7 +29,6 @@ from t5repro.progress import Progress
 GROUP_PAGES = 512  # pages of a row group
 BUCKET_TEXT_BYTES = 8_000_000  # text of the pages sorted together
 MAX_COLUMN_BYTES = 1 << 30  # of a column of them; Arrow can address 2 GB in one array of strings
-FILE_NAME = re.compile(r"[a-z]{2,3}(-[a-z]{2})?-(train|validation)-\d{5}-of-\d{5}\.parquet")
 KEY_LIMIT = 1 << 64
 
 
@@ -212,5 +211,5 @@ class SplitWriter:
 def remove_stale_files(folder: Path, names: Sequence[str]) -> None:
     """Delete corpus files that an earlier run with other settings wrote to the folder."""
     for path in folder.iterdir():
-        if FILE_NAME.fullmatch(path.name) and path.name not in names:
+        if corpus_file(path) and path.name not in names:
             path.unlink()

@@ -31,12 +31,17 @@ def domain_name(host: str) -> str:
         return host
 
 
-def domains_of(url: str) -> set[str]:
-    """Return the host of an address and the domains that it belongs to, as `domain_name` has them.
+def host_name(url: str) -> str:
+    """Return the host of an address as `domain_name` has it.
 
     A browser goes to the part before a backslash, so it ends the host here.
     """
-    labels = domain_name(host_of(url.replace("\\", "/"))).split(".")
+    return domain_name(host_of(url.replace("\\", "/")))
+
+
+def domains_of(url: str) -> set[str]:
+    """Return the host of an address and all domains above it, as `domain_name` has them."""
+    labels = host_name(url).split(".")
     return {".".join(labels[first:]) for first in range(len(labels))}
 
 

@@ -102,7 +102,7 @@ def checked_axes(path: str, shape: tuple[int, ...], parts: int) -> Axes:
     for size, axis in zip(shape, axes, strict=False):
         if axis and size % parts:
             raise SettingsError(
-                f"weight {path!r} has the shape {shape}, of which {size} is no multiple of "
+                f"weight {path!r} has the shape {shape}, of which {size} is not a multiple of "
                 f"devices.mesh.model {parts}; set devices.mesh.model to a divisor of {size}"
             )
     return axes

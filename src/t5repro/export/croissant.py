@@ -4,7 +4,6 @@ One record set per language and split; every Parquet file with its SHA-256.
 """
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,13 +13,13 @@ import pyarrow
 import pyarrow.parquet
 from mlcroissant import DataType, FileObject, FileSet, Metadata, RecordSet
 
+from t5repro.config.corpus_files import corpus_file
 from t5repro.errors import LineageError
 from t5repro.export.facts import Run, check_files, manifest_hash
 from t5repro.lineage.graph import Artifact, Job
 
 RULE = "c4"
 PARQUET = "application/x-parquet"  # the name in the library of the standard
-SHARD = re.compile(r"(?P<set>.+)-\d{5}-of-\d{5}\.parquet")
 TYPES = {"int64": DataType.INTEGER, "double": DataType.FLOAT, "bool": DataType.BOOL}
 
 
@@ -91,9 +90,8 @@ def _corpus(run: Run) -> Job:
 
 
 def _set_name(path: str) -> str:
-    name = PurePosixPath(path).name
-    match = SHARD.fullmatch(name)
-    return match["set"] if match else name.removesuffix(".parquet")
+    file = corpus_file(path)
+    return f"{file.language}-{file.split}" if file else PurePosixPath(path).stem
 
 
 def _file(up: PurePosixPath, artifact: Artifact) -> FileObject:

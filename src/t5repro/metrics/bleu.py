@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from t5repro.array_types import Int64
 
 TOKENIZER, SMOOTHING = "intl", "exp"
-
-Counts = npt.NDArray[np.int64]
 
 
 def _scorer(*, sentences: bool = False) -> Any:
@@ -35,7 +34,7 @@ def bleu(answers: Sequence[str], predictions: Sequence[str]) -> float:
     return float(_scorer().corpus_score(list(predictions), [list(answers)]).score)
 
 
-def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Counts:
+def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Int64:
     """Return the sufficient statistics of BLEU; their sums over rows give the score.
 
     Args:
@@ -56,7 +55,7 @@ def bleu_rows(answers: Sequence[str], predictions: Sequence[str]) -> Counts:
     return np.asarray(rows, np.int64).reshape(-1, 10)
 
 
-def bleu_of_sums(sums: Counts) -> float:
+def bleu_of_sums(sums: Int64) -> float:
     """Return the corpus BLEU of summed rows of `bleu_rows`, in percent."""
     from sacrebleu import BLEU
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Float64
 from t5repro.randomness import stream
 
 ROUGE_KEYS = ("rouge1", "rouge2", "rougeLsum")
@@ -13,7 +13,7 @@ BOOTSTRAP_KEYS = ("rouge1_bootstrap", "rouge2_bootstrap", "rougeLsum_bootstrap")
 BOOTSTRAP_SAMPLES = 1000
 BOOTSTRAP_SEED = 0
 
-RowScores = Mapping[str, npt.NDArray[np.float64]]  # ROUGE key -> one percentage per row
+RowScores = Mapping[str, Float64]  # ROUGE key -> one percentage per row
 
 
 def rouge(answers: Sequence[str], predictions: Sequence[str]) -> dict[str, float]:
@@ -24,9 +24,7 @@ def rouge(answers: Sequence[str], predictions: Sequence[str]) -> dict[str, float
     return rouge_mean(rows) | bootstrap
 
 
-def rouge_rows(
-    answers: Sequence[str], predictions: Sequence[str]
-) -> dict[str, npt.NDArray[np.float64]]:
+def rouge_rows(answers: Sequence[str], predictions: Sequence[str]) -> dict[str, Float64]:
     """Return ROUGE-1, ROUGE-2 and summary-level ROUGE-L of each row, as F measures in percent.
 
     Source: released code, `metrics.rouge`: no stemmer, and `` . `` ends a line in both texts.

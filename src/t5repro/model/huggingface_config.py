@@ -90,7 +90,7 @@ def _gpt_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         raise CheckpointError(f"{path}: afn is {activation!r}; only 'gelu' can be read")
     width, heads = config["n_embd"], config["n_head"]
     if width % heads:
-        raise CheckpointError(f"{path}: n_embd {width} is no multiple of n_head {heads}")
+        raise CheckpointError(f"{path}: n_embd {width} is not a multiple of n_head {heads}")
     fixed = {setting: value for setting, (value,) in GPT_NETWORK.items()}
     return ModelSettings.model_validate(
         {

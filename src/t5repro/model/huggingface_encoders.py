@@ -56,7 +56,7 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         )
     if width % heads:
         raise CheckpointError(
-            f"{path}: hidden_size {width} is no multiple of num_attention_heads {heads}"
+            f"{path}: hidden_size {width} is not a multiple of num_attention_heads {heads}"
         )
     family_settings = {"bert": _bert, "roberta": _roberta, "albert": _albert}[kind]
     layers = config["num_hidden_layers"]
@@ -102,8 +102,8 @@ def _albert(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     layers = config["num_hidden_layers"]
     if groups < 1 or inner < 1 or layers % groups:
         raise CheckpointError(
-            f"{path}: num_hidden_layers {layers} is no multiple of num_hidden_groups {groups}, or "
-            f"inner_group_num {inner} is not positive"
+            f"{path}: num_hidden_layers {layers} is not a multiple of num_hidden_groups "
+            f"{groups}, or inner_group_num {inner} is not positive"
         )
     return {
         "token_types": config.get("type_vocab_size", 2),

@@ -15,6 +15,7 @@ from t5repro.artifacts import (
     VOCABULARY,
     WEIGHTS,
 )
+from t5repro.config.corpus_files import corpus_file
 from t5repro.config.sections.c4 import PUNKT_FILES, C4Settings
 from t5repro.config.task_files import start_files, vocabulary_files
 from t5repro.config.withdrawn import PAGES
@@ -65,9 +66,9 @@ def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
     return {
         name: [
             # Shards are ordered by a hash of the URL, so the first one is a fair sample of pages.
-            file
-            for file in files(nodes, nodes.node_of("c4", name))
-            if "-train-00000-of-" in file
+            path
+            for path in files(nodes, nodes.node_of("c4", name))
+            if (file := corpus_file(path)) and (file.split, file.number) == ("train", 0)
         ]
         for name in corpora(nodes, "c4")
     }

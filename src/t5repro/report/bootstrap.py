@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t5repro.array_types import Float64, Int32
 from t5repro.metrics.bleu import bleu_of_sums, bleu_rows
 from t5repro.metrics.question_answering import squad
 from t5repro.metrics.rouge import rouge_rows
@@ -27,8 +27,6 @@ RESAMPLES = 1000
 PERCENTILES = (2.5, 97.5)  # of a 95 % interval
 CHUNK_ROWS = 1_000_000  # drawn at a time for a correlation; about 50 MB
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
 Interval = tuple[float, float]
 
 
@@ -36,7 +34,7 @@ Interval = tuple[float, float]
 class Resamples:
     """Scores of resampled rows: (task, metric, arm) -> `RESAMPLES` percentages."""
 
-    scores: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], Float64] = field(default_factory=dict)
 
     def interval(self, task: str, metric: str, arms: Sequence[str]) -> Interval | None:
         """Return the interval of the mean over arms; None if an arm has none or it is infinite."""
@@ -52,7 +50,7 @@ class Resamples:
             return None
         return percentile_interval(minuend - subtrahend)
 
-    def _mean(self, task: str, metric: str, arms: Sequence[str]) -> Floats | None:
+    def _mean(self, task: str, metric: str, arms: Sequence[str]) -> Float64 | None:
         scores = [self.scores.get((task, metric, arm)) for arm in arms]
         complete = [values for values in scores if values is not None]
         if not complete or len(complete) < len(scores):
@@ -60,7 +58,7 @@ class Resamples:
         return np.asarray(sum(complete[1:], complete[0]) / len(complete))
 
 
-def percentile_interval(values: Floats) -> Interval | None:
+def percentile_interval(values: Float64) -> Interval | None:
     """Return the 95 % interval of resampled values; None if one of them is not finite."""
     if not np.isfinite(values).all():
         return None
@@ -93,11 +91,11 @@ def resample(
     return resamples
 
 
-def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[str, Floats]:
+def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Int32) -> dict[str, Float64]:
     """Return metric -> its score in every resample, in percent."""
     answers = [row["answer"] for row in rows]
     predictions = [task.read_prediction(row["prediction"], row) for row in rows]
-    scores: dict[str, Floats] = {}
+    scores: dict[str, Float64] = {}
     if "accuracy" in task.metrics:
         scores["accuracy"] = _means(
             [100.0 * (a == p) for a, p in zip(answers, predictions, strict=True)], draws
@@ -126,15 +124,15 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Integers) -> dict[s
     return scores
 
 
-def _means(percentages: Sequence[float] | Floats, draws: Integers) -> Floats:
+def _means(percentages: Sequence[float] | Float64, draws: Int32) -> Float64:
     # One draw at a time: all at once would take gigabytes for the largest tasks.
     numbers = np.asarray(percentages, np.float64)
     return np.asarray([numbers[draw].mean() for draw in draws])
 
 
 def _confusions(
-    answers: Sequence[int], predictions: Sequence[int], labels: int, draws: Integers
-) -> Floats:
+    answers: Sequence[int], predictions: Sequence[int], labels: int, draws: Int32
+) -> Float64:
     """Return counts (resample, answer, prediction); the last class holds invalid predictions."""
     classes = labels + 1
     cells = np.asarray(answers) * classes + np.asarray(predictions) % classes  # -1 is the last
@@ -143,36 +141,36 @@ def _confusions(
     return np.asarray(counts, np.float64).reshape(-1, classes, classes)
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def _ratio(numerator: Float64, denominator: Float64) -> Float64:
     """Return the quotient, 0 where it is undefined."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
-def _f1_of_label(counts: Floats, label: int) -> Floats:
+def _f1_of_label(counts: Float64, label: int) -> Float64:
     right = counts[:, label, label]
     return _ratio(2 * right, counts[:, label, :].sum(axis=1) + counts[:, :, label].sum(axis=1))
 
 
-def _f1(counts: Floats) -> Floats:
+def _f1(counts: Float64) -> Float64:
     # An invalid prediction is the wrong class of its row, so for label 0 it is a label 1.
     binary = counts.copy()
     binary[:, 0, 1] += counts[:, 0, 2]
     return _f1_of_label(binary, 1)
 
 
-def _macro_f1(counts: Floats) -> Floats:
+def _macro_f1(counts: Float64) -> Float64:
     labels = range(counts.shape[1] - 1)
     return np.asarray(sum(_f1_of_label(counts, label) for label in labels) / len(labels))
 
 
-def _macro_f1_of_present(counts: Floats) -> Floats:
+def _macro_f1_of_present(counts: Float64) -> Float64:
     labels = range(counts.shape[1] - 1)
     occurs = counts.sum(axis=1) + counts.sum(axis=2) > 0
     present = occurs[:, : len(labels)].sum(axis=1)  # the last class is that of invalid predictions
     return _ratio(np.asarray(sum(_f1_of_label(counts, label) for label in labels)), present)
 
 
-def _matthews(counts: Floats) -> Floats:
+def _matthews(counts: Float64) -> Float64:
     rows = counts.sum(axis=(1, 2))
     right = np.trace(counts, axis1=1, axis2=2)
     answered, predicted = counts.sum(axis=2), counts.sum(axis=1)
@@ -194,10 +192,10 @@ OF_CONFUSION = {
 def _correlations(
     answers: Sequence[float],
     predictions: Sequence[float],
-    draws: Integers,
+    draws: Int32,
     *,
     uses_ranks: bool = False,
-) -> Floats:
+) -> Float64:
     """Return the correlation in every resample; NaN where numbers are too large for a variance."""
     sides = [np.asarray(values, np.float64) for values in (answers, predictions)]
     resampled = _ranks if uses_ranks else np.take
@@ -210,7 +208,7 @@ def _correlations(
     return np.concatenate(chunks)
 
 
-def _ranks(values: Floats, draws: Integers) -> Floats:
+def _ranks(values: Float64, draws: Int32) -> Float64:
     """Return the ranks of the drawn values of each resample; equal values share their mean rank.
 
     `scipy.stats.rankdata` gives the same ranks, but its import would take a quarter of the time of
@@ -225,7 +223,7 @@ def _ranks(values: Floats, draws: Integers) -> Floats:
     return ranks
 
 
-def _correlation(sides: Sequence[Floats]) -> Floats:
+def _correlation(sides: Sequence[Float64]) -> Float64:
     """Return the correlation in percent of each row of two arrays (resample, row)."""
     with np.errstate(over="ignore", invalid="ignore"):
         first, second = (side - side.mean(axis=1, keepdims=True) for side in sides)

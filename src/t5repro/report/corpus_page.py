@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from t5repro.config.corpus_files import corpus_file
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.files import read_json
@@ -18,7 +19,7 @@ from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.templates import render
 from t5repro.report.training_rows import Row, corrupted_rows, objective_settings
 from t5repro.report.vocabulary import language_use, read_pieces, vocabulary_view
-from t5repro.vocab.corpus import SHARD_NAME, read_pages
+from t5repro.vocab.corpus import read_pages
 from t5repro.vocab.vocabulary import Vocabulary
 
 PAGES_READ = 50  # of each language, for the counts of pieces
@@ -98,7 +99,7 @@ def corpus_page_text(
     Raises:
         ArtifactError: a file is missing or damaged.
     """
-    shards = [path for path in files.read() if SHARD_NAME.match(path.name)]
+    shards = [path for path in files.read() if corpus_file(path)]
     pages = {path: _first_pages(path) for path in shards}
     arms_of: dict[Path, list[str]] = {}
     for arm, model in files.vocabularies.items():
@@ -136,7 +137,8 @@ def _first_pages(shard: Path) -> Pages:
 
 
 def _language(shard: Path) -> str:
-    return shard.name.partition("-")[0]
+    file = corpus_file(shard)
+    return file.language if file else ""
 
 
 def _objectives(

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from t5repro.array_types import Float64
 from t5repro.report.titles import UNDEFINED
 
 QUANTILE = 0.975  # of Student's distribution, for an interval of 95 %
 DECIMALS = 9  # equal scores must stay equal after a mean
 AGREES, CONTRADICTS, WITHIN = "agrees", "contradicts", "within the spread"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class WelchDifference:
     margin: float | None = None
 
 
-def ranks(values: Floats) -> Floats:
+def ranks(values: Float64) -> Float64:
     """Return ranks from 1 along the last axis; equal values share their mean rank.
 
     `scipy.stats.rankdata` gives the same ranks, but its import takes longer than the report's.
@@ -46,13 +44,13 @@ def ranks(values: Floats) -> Floats:
     return np.asarray(lower + (equal + 1) / 2)
 
 
-def rank_correlation(first: Floats, second: Floats) -> Floats:
+def rank_correlation(first: Float64, second: Float64) -> Float64:
     """Return Spearman's correlation, -1 to 1, along the last axis; NaN if one side is constant."""
     # The mean rank of n values is (n + 1) / 2, also with ties.
     sides = [ranks(side) - (side.shape[-1] + 1) / 2 for side in (first, second)]
     products = (sides[0] * sides[1]).sum(axis=-1)
     squares = (sides[0] ** 2).sum(axis=-1) * (sides[1] ** 2).sum(axis=-1)
-    correlations: Floats = np.full_like(squares, np.nan)
+    correlations: Float64 = np.full_like(squares, np.nan)
     np.divide(products, np.sqrt(squares), out=correlations, where=squares > 0)
     return correlations
 

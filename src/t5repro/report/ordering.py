@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from markupsafe import Markup
 
+from t5repro.array_types import Float64
 from t5repro.randomness import stream
 from t5repro.report.bootstrap import RESAMPLES, percentile_interval
 from t5repro.report.charts import Series, legend, line_chart
@@ -37,7 +38,6 @@ from t5repro.report.order_statistics import (
     CONTRADICTS,
     DECIMALS,
     WITHIN,
-    Floats,
     rank_correlation,
     verdict,
     welch,
@@ -330,7 +330,7 @@ def _correlation(key: str, entries: Sequence[RankedExperiment], seed: int) -> tu
     return text, " to ".join(map(format_score, interval)), ""
 
 
-def resampled_means(entry: RankedExperiment, key: str, seed: int) -> Floats:
+def resampled_means(entry: RankedExperiment, key: str, seed: int) -> Float64:
     """Return the mean over drawn trainings, `RESAMPLES` times.
 
     The draws are a function of the seed, the name of the experiment and its number of trainings:

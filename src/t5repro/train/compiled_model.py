@@ -110,7 +110,7 @@ def check_rows(training: TrainingSettings, devices: Devices) -> None:
     divisor = devices.replicas * training.micro_batches
     if training.batch_size % divisor:
         raise SettingsError(
-            f"batch_size {training.batch_size} is no multiple of {divisor}: {devices.replicas} "
+            f"batch_size {training.batch_size} is not a multiple of {divisor}: {devices.replicas} "
             f"devices times micro_batches {training.micro_batches}; static shapes need parts of "
             "one size"
         )

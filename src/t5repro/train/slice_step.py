@@ -42,7 +42,9 @@ def costs_on_slice(
     prepare(settings.devices.model_copy(update={"kind": "cpu", "remat": "none", "mesh": mesh}))
     import jax
 
-    lowered = lowered_step(settings, tpu_compiler.topology(slice_name).devices, platform="tpu")
+    lowered = lowered_slice_step(
+        settings, tpu_compiler.topology(slice_name).devices, platform="tpu"
+    )
     try:
         compiled = lowered.compile()
     except jax.errors.JaxRuntimeError as error:
@@ -63,7 +65,7 @@ def exchanges_of(program: str) -> dict[str, int]:
     return dict(sorted(Counter(re.findall(EXCHANGES, program)).items()))
 
 
-def lowered_step(
+def lowered_slice_step(
     settings: PretrainStage | FinetuneStage, devices: Sequence[Any], *, platform: str
 ) -> Any:
     """Return the step of a stage as a program for devices, which need not exist.

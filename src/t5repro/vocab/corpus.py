@@ -1,21 +1,19 @@
 """Reads the corpus that the `c4` rule wrote: pages by language and split.
 
-The manifest of `c4` lists the shards, named ``<language>-<split>-<shard>-of-<shards>.parquet``,
-which are in the same folder.
+The manifest of `c4` lists the shards, which are in the same folder.
 """
 
 import contextlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from t5repro.config.corpus_files import corpus_file
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 
-SHARD_NAME = re.compile(r"^(?P<language>[a-z]{2,3})-(?P<split>[a-z]+)-\d{5}-of-\d{5}\.parquet$")
 PAGES_PER_BATCH = 512
 
 
@@ -24,7 +22,7 @@ def shards_of(corpus: Path, language: str, split: str) -> list[Path]:
 
     Args:
         corpus: the manifest of `c4`.
-        language: two-letter code.
+        language: its code.
         split: ``train`` or ``validation``.
 
     Raises:
@@ -39,8 +37,8 @@ def shards_of(corpus: Path, language: str, split: str) -> list[Path]:
         ) from error
     shards = []
     for name in names:
-        match = SHARD_NAME.match(name)
-        if match and (match["language"], match["split"]) == (language, split):
+        file = corpus_file(name)
+        if file and (file.language, file.split) == (language, split):
             path = corpus.parent / name
             if not path.is_file():
                 raise ArtifactError(f"{path} is listed in {corpus} but missing; rerun the rule c4")

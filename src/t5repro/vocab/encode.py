@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from t5repro.config.corpus_files import SPLITS
 from t5repro.errors import CorpusError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.jobs.corpus import TokensJob
@@ -19,7 +20,6 @@ from t5repro.vocab.corpus import pages_in, read_pages, shards_of
 from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype, split_files
 from t5repro.vocab.vocabulary import Vocabulary
 
-SPLITS = ("train", "validation")
 ENCODING_THREADS = 8  # the ids do not depend on this number; the rule declares it
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sentencepiece
 
+from t5repro.array_types import Int64
 from t5repro.vocab.vocabulary import Vocabulary
 
 SPACE = "\u2581"  # SentencePiece's sign for a space, at the start of a word
@@ -29,8 +30,8 @@ class Pieces(NamedTuple):
             the next one.
     """
 
-    ids: npt.NDArray[np.int64]
-    begins: npt.NDArray[np.int64]
+    ids: Int64
+    begins: Int64
 
 
 class PieceOffsets:

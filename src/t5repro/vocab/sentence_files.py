@@ -9,8 +9,8 @@ begins a word.
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Int64, Mask
 from t5repro.errors import ArtifactError
 from t5repro.vocab.token_files import OFFSET_DTYPE
 
@@ -27,7 +27,7 @@ def word_starts_file(folder: Path) -> Path:
     return folder / WORD_STARTS
 
 
-def read_sentences(path: Path, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def read_sentences(path: Path, offsets: Int64) -> Int64:
     """Map the first id of each sentence into memory.
 
     Args:
@@ -65,7 +65,7 @@ def read_sentences(path: Path, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np
     return starts
 
 
-def read_word_starts(path: Path, total_ids: int) -> npt.NDArray[np.bool_]:
+def read_word_starts(path: Path, total_ids: int) -> Mask:
     """Return for each id of the vocabulary whether its piece begins a word, ``(total_ids,)``.
 
     Args:

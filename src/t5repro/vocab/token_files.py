@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from t5repro.array_types import Array, Int64
 from t5repro.errors import ArtifactError
 
 OFFSET_DTYPE = np.dtype("<i8")
@@ -27,7 +27,7 @@ def id_dtype(total_ids: int) -> np.dtype[Any]:
     return np.dtype("<u2") if total_ids <= MOST_SHORT_IDS else np.dtype("<u4")
 
 
-def read_ids(path: Path, total_ids: int) -> npt.NDArray[Any]:
+def read_ids(path: Path, total_ids: int) -> Array:
     """Map a file of ids into memory.
 
     Args:
@@ -40,7 +40,7 @@ def read_ids(path: Path, total_ids: int) -> npt.NDArray[Any]:
     return _map(path, id_dtype(total_ids))
 
 
-def read_offsets(path: Path) -> npt.NDArray[np.int64]:
+def read_offsets(path: Path) -> Int64:
     """Map the offsets of the documents into memory.
 
     Raises:
@@ -54,7 +54,7 @@ def read_offsets(path: Path) -> npt.NDArray[np.int64]:
     return offsets
 
 
-def _map(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _map(path: Path, dtype: np.dtype[Any]) -> Array:
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the rule tokens")
     size = path.stat().st_size

@@ -32,7 +32,8 @@ from t5repro.c4.spark.rows import (
 )
 from t5repro.c4.wet.reader import CleanTally
 from t5repro.c4.write import SplitWriter, file_numbers, page_filter_of
-from t5repro.config.sections.c4 import SPLITS, C4Stage
+from t5repro.config.corpus_files import SPLITS
+from t5repro.config.sections.c4 import C4Stage
 from t5repro.data.crawl_lists import CrawlFiles, Fetch, local_copies
 from t5repro.files import atomic_path, describe_file
 from t5repro.jobs.corpus import CleanJob, CorpusJob

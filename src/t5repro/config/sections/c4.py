@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from t5repro.config.corpus_files import SPLITS, CorpusFile
 from t5repro.config.field import Section
 from t5repro.config.languages import Language, LanguageOrNone
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import RunVocab
 
-SPLITS = ("train", "validation")  # of the corpus
 PUNKT_FILES = (  # of one language, in NLTK's `punkt_tab` layout
     "abbrev_types.txt",
     "collocations.tab",
@@ -308,7 +308,7 @@ class C4Stage(Section):
 def corpus_files(c4: WriteC4 | C4Settings) -> list[str]:
     """Return the names of the files of the corpus, grouped by language and split."""
     return [
-        f"{name}-{split}-{number:05d}-of-{c4.output_shards:05d}.parquet"
+        CorpusFile(name, split, number, c4.output_shards).name
         for name in c4.languages
         for split in SPLITS
         for number in range(c4.output_shards)

@@ -205,7 +205,7 @@ class ModelSettings(Section):
         repeated_blocks = max(self.block_groups, 1) * self.blocks_per_group
         if self.num_encoder_layers % repeated_blocks:
             raise ValueError(
-                f"model.num_encoder_layers {self.num_encoder_layers} is no multiple of "
+                f"model.num_encoder_layers {self.num_encoder_layers} is not a multiple of "
                 f"model.block_groups times model.blocks_per_group, {repeated_blocks}"
             )
         return self

@@ -187,7 +187,7 @@ class PretrainSettings(TrainingSettings):
             )
         if self.validation_every_steps % self.log_every_steps:
             raise ValueError(
-                f"validation_every_steps {self.validation_every_steps} is no multiple of "
+                f"validation_every_steps {self.validation_every_steps} is not a multiple of "
                 f"log_every_steps {self.log_every_steps}; the loss is a column of the history"
             )
         return self
