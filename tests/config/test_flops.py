@@ -1,6 +1,6 @@
 import pytest
 
-from t5repro.config.flops import step_flops
+from t5repro.config.flops import recomputed_flops, step_flops
 from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import ModelSettings
@@ -24,6 +24,23 @@ def test_a_network_of_ones_is_counted_by_hand():
     encoder = 4 * (4 + 2) + 2 * 4 * 4  # four projections and two matrices; scores and reading
     decoder = 5 * (6 + 2) + 2 * 5 * 5 + 2 * 5 * 4 + 4 * 2
     assert step_flops(model, plan, embedding_rows=7) == 3 * 2 * (encoder + decoder + 5 * 7)
+
+
+def test_the_backward_pass_repeats_the_blocks_but_not_the_output_matrix():
+    model = ModelSettings(
+        d_model=1, d_ff=1, d_kv=1, num_heads=1, num_encoder_layers=1, num_decoder_layers=1
+    )
+    plan = TrainingSettings(batch_size=3, inputs_length=4, targets_length=5)
+    positions = 2 * 4 * 4 + 2 * 5 * 5 + 2 * 5 * 4
+    weights = 4 * (4 + 2) + 5 * (6 + 2) + 4 * 2
+    repeated = {
+        remat: recomputed_flops(model, plan, remat=remat) for remat in ("none", "dots", "block")
+    }
+    assert repeated == {
+        "none": 0,
+        "dots": 3 * 2 * positions,
+        "block": 3 * 2 * (positions + weights),
+    }
 
 
 def test_a_gate_is_a_third_matrix():

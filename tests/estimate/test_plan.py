@@ -58,6 +58,16 @@ def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) ->
     assert groups == pytest.approx(expected, abs=0.1)
 
 
+def test_blocks_that_are_computed_twice_take_longer(demo: Settings) -> None:
+    def operations(remat: str) -> float:
+        devices = demo.devices.model_copy(update={"engine": "jax", "remat": remat})
+        estimate = estimate_run(demo.model_copy(update={"devices": devices}), V5E)
+        return sum(one.work.flops for one in estimate.nodes if one.node.rule == "pretrain")
+
+    assert operations("none") < operations("dots") < operations("block")
+    assert operations("block") < operations("none") * 4 / 3
+
+
 def test_an_experiment_adds_what_no_other_needs(study: Estimate) -> None:
     total, without = study.total, [name for name in study.experiments if name != "rate_10"]
     added = study.additional(["rate_10"])

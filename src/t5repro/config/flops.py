@@ -4,7 +4,10 @@ Softmax, norms, dropout and the optimizer are left out: they are a few percent o
 So are rotary positions: two multiplications per feature of a query or key.
 """
 
+from collections.abc import Mapping
+
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
+from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 
@@ -36,6 +39,26 @@ def step_flops(
     return PASSES * MULTIPLY_ADD * row * training.batch_size
 
 
+def recomputed_flops(
+    model: ModelSettings, training: TrainingSettings, *, remat: Remat, texts: int = 1
+) -> int:
+    """Return the operations that the backward pass of a step repeats; they are not in `step_flops`.
+
+    Args:
+        model: shape of the network.
+        training: rows of a batch and their lengths.
+        remat: `devices.remat`; with ``dots`` the products of positions only are repeated.
+        texts: see `step_flops`.
+    """
+    if remat == "none":
+        return 0
+    shape = row_shape(model, training, texts=texts)
+    lengths = model.family.lengths(shape.inputs_length, shape.targets_length)
+    with_weights, of_positions = _block_multiplications(model, lengths)
+    repeated = of_positions + (with_weights if remat == "block" else 0)
+    return MULTIPLY_ADD * shape.texts * repeated * training.batch_size
+
+
 def _boundary_multiplications(
     model: ModelSettings, training: TrainingSettings, embedding_rows: int
 ) -> int:
@@ -56,22 +79,27 @@ def forward_multiplications(
         targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
         embedding_rows: rows of the output matrix.
     """
+    family = model.family
+    blocks = _block_multiplications(model, family.lengths(inputs_length, targets_length))
+    predicted = family.predicted(inputs_length, targets_length)
+    return sum(blocks) + _head_multiplications(model, inputs_length, predicted, embedding_rows)
+
+
+def _block_multiplications(model: ModelSettings, lengths: Mapping[str, int]) -> tuple[int, int]:
+    """Return the multiplications of the blocks: with weights, and of positions with positions."""
     inner = model.num_heads * model.d_kv
     projection = model.d_model * inner
     feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
-    family = model.family
-    lengths = family.lengths(inputs_length, targets_length)
-    total = 0
+    with_weights = of_positions = 0
     for stack, blocks in model.heights.items():
         length = lengths[stack]
-        # Four projections, and two products of all positions with all.
-        total += blocks * length * (4 * projection + feed_forward + 2 * length * inner)
-    if family.stacks == ("encoder", "decoder"):
-        queries = 2 * lengths["decoder"] * (projection + lengths["encoder"] * inner)
-        keys_and_values = 2 * lengths["encoder"] * projection
-        total += model.num_decoder_layers * (queries + keys_and_values)
-    predicted = family.predicted(inputs_length, targets_length)
-    return total + _head_multiplications(model, inputs_length, predicted, embedding_rows)
+        with_weights += blocks * length * (4 * projection + feed_forward)
+        of_positions += blocks * 2 * length**2 * inner  # weights of attention, and their values
+    if model.family.stacks == ("encoder", "decoder"):
+        queries, keys = lengths["decoder"], lengths["encoder"]
+        with_weights += model.num_decoder_layers * 2 * (queries + keys) * projection
+        of_positions += model.num_decoder_layers * 2 * queries * keys * inner
+    return with_weights, of_positions
 
 
 def _head_multiplications(

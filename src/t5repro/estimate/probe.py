@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from t5repro.config.flops import step_flops
 from t5repro.config.sections.devices import MeshSettings
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import shape_of
-from t5repro.plan.memory import TRAININGS, texts_of_row
+from t5repro.estimate.work import step_work
+from t5repro.plan.memory import TRAININGS
 from t5repro.plan.run_plan import Node
 from t5repro.progress import announce
 
@@ -52,12 +52,7 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
         stage = stage_model(node.rule).model_validate(stage_settings(settings, node.rule))
         announce(f"probe: {node.label}, {rows} rows")
         seconds = step_seconds(stage.model_copy(update={"devices": devices}), rows=rows)
-        flops = step_flops(
-            settings.model,
-            training,
-            embedding_rows=settings.vocab.embedding_rows,
-            texts=texts_of_row(node.rule, settings),
-        )
+        flops = step_work(node.rule, settings)
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,
             d_model=settings.model.d_model,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, step_flops
+from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, recomputed_flops, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
@@ -42,14 +42,16 @@ def training_work(rule: str, settings: Any) -> Work:
         rule: one of `TRAININGS`.
         settings: with the sections of the rule.
     """
+    return Work(flops=getattr(settings, rule).steps * step_work(rule, settings))
+
+
+def step_work(rule: str, settings: Any) -> int:
+    """Return the operations of a step of a training, with those that `devices.remat` repeats."""
     training: TrainingSettings = getattr(settings, rule)
-    step = step_flops(
-        settings.model,
-        training,
-        embedding_rows=settings.vocab.embedding_rows,
-        texts=texts_of_row(rule, settings),
-    )
-    return Work(flops=training.steps * step)
+    texts = texts_of_row(rule, settings)
+    return step_flops(
+        settings.model, training, embedding_rows=settings.vocab.embedding_rows, texts=texts
+    ) + recomputed_flops(settings.model, training, remat=settings.devices.remat, texts=texts)
 
 
 def prediction_work(
