@@ -1,5 +1,4 @@
-"""
-The whole chain, from the raw crawl to the report. The only graph: dvc and people follow it.
+"""The whole chain, from the raw crawl to the report. The only graph: dvc and people follow it.
 
 snakemake --profile local                      the bundled mini crawl (configs/demo.yaml)
 snakemake --profile tpu                        the paper's baseline (configs/base.yaml)

@@ -1,8 +1,9 @@
 """The table of tasks: one row per downstream task of the paper (section 2.4).
 
 A row describes a task. The functions that read its files, write its texts and read its answers are
-in `tasks/`. Validation of settings, raw files, mixtures, estimates, report and leaderboards read
-the table; a task of a run file is a row too (`config.known_tasks`).
+in `tasks/`, with the words of its labels and the metrics that compute its scores. Validation of
+settings, raw files, mixtures, estimates, report and leaderboards read the table; a task of a run
+file is a row too (`config.known_tasks`).
 
 To add a task: a row here, in `TASKS`, and its functions in a module of `tasks/`.
 

@@ -54,10 +54,24 @@ def test_a_url_is_located_in_corpus_and_ids(graph: Graph, crawl: Path) -> None:
     assert locate_url(graph, crawl, TWO) == []
 
 
-def test_a_document_has_no_number_if_empty_documents_were_omitted(tmp_path: Path) -> None:
-    root = crawl_run(tmp_path, empty_documents=1)
-    (location,) = locate_url(load_graph(Folder(root)), root, OLD)
-    assert [document.document for document in location.documents] == [None]
+@pytest.mark.parametrize(
+    ("counts", "first", "second"),
+    [
+        ({"empty_documents": 0}, [0], [1]),
+        ({"empty_documents": 1, "empty_rows": [0]}, [], [0]),
+        ({"empty_documents": 1, "empty_rows": [1]}, [0], []),
+        ({"empty_documents": 1, "empty_rows": [2]}, [0], [1]),
+        ({"empty_documents": 1}, [None], [None]),  # of a version that did not record the rows
+    ],
+)
+def test_a_row_without_a_token_is_no_document_and_moves_those_behind_it(
+    tmp_path: Path, counts: dict, first: list, second: list
+) -> None:
+    root = crawl_run(tmp_path, counts=counts)
+    graph = load_graph(Folder(root))
+    for url, documents in ((ONE, first), (OLD, second)):
+        (location,) = locate_url(graph, root, url)
+        assert [document.document for document in location.documents] == documents
 
 
 def test_pages_come_with_the_raw_files_that_contain_them(graph: Graph, crawl: Path) -> None:

@@ -4,10 +4,11 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from made_crawl import CORPUS, EARLY, IDS, LATE, OLD, ONE
+from made_crawl import CORPUS, EARLY, IDS, LATE, NO_EMPTY_TEXTS, OLD, ONE
 from made_graphs import RESULT, manifest, write
 
 from t5repro.audit.pages import TokenDocument
@@ -24,7 +25,7 @@ SCORES = f"{RESULT}/evaluate_score/a/scores.json"
 STEPS = 3
 
 
-def scored(root: Path, *, empty_documents: int = 0) -> Path:
+def scored(root: Path, *, counts: dict[str, Any] = NO_EMPTY_TEXTS) -> Path:
     """Write a pre-training of three steps on the crawl's ids, and a score made from it."""
     tokens = 40
     np.arange(2 * tokens).astype("<u2").tofile(root / IDS)
@@ -36,7 +37,7 @@ def scored(root: Path, *, empty_documents: int = 0) -> Path:
         inputs=[CORPUS],
         outputs=[IDS],
         settings={"tokens": {"languages": ["en"]}},
-        counters={"train": {"empty_documents": empty_documents}},
+        counters={"train": counts},
     )
     settings = Settings.model_validate(
         {"pretrain": {"steps": STEPS, "batch_size": 1, "inputs_length": 16, "targets_length": 16}}
@@ -102,11 +103,14 @@ def test_the_csv_has_a_page_in_each_line_and_the_steps_of_each_training(
     assert set.union(*steps) == {"0", "1", "2"}
 
 
-def test_steps_are_unknown_if_the_ids_leave_out_texts(crawl: Path) -> None:
-    store = Folder(scored(crawl, empty_documents=1))
+def test_steps_are_unknown_if_nothing_says_which_texts_the_ids_leave_out(crawl: Path) -> None:
+    store = Folder(scored(crawl, counts={"empty_documents": 1}))
     pages = score_pages(load_graph(store), store, SCORES)
     assert [page.steps for page in pages.pages] == [{"r/pretrain/a": None}] * 2
-    assert "steps of 2 pages are unknown: the ids leave out empty texts" in pages.to_text()
+    assert (
+        "steps of 2 pages are unknown: the ids do not say which texts are empty"
+        in pages.to_text()
+    )
 
 
 def test_an_artifact_without_a_corpus_has_no_pages(crawl: Path) -> None:

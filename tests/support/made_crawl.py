@@ -11,6 +11,7 @@
 import gzip
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +27,7 @@ PAGES = (
 CORPUS = f"{RESULT}/c4/a/en-train-00000-of-00001.parquet"
 IDS = f"{RESULT}/tokens/a/train.ids"
 RUN_FILE = "configs/run.yaml"
+NO_EMPTY_TEXTS: dict[str, Any] = {"empty_documents": 0}
 
 
 def wet_record(url: str, timestamp: str, text: str) -> str:
@@ -41,7 +43,7 @@ def write_parquet(root: Path, path: str, rows: list[dict]) -> str:
     return path
 
 
-def crawl_run(root: Path, *, empty_documents: int = 0) -> Path:
+def crawl_run(root: Path, *, counts: dict[str, Any] = NO_EMPTY_TEXTS) -> Path:
     """Write the run into a new git repository."""
     root.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "--quiet", root], check=True)
@@ -105,6 +107,6 @@ def crawl_run(root: Path, *, empty_documents: int = 0) -> Path:
         inputs=[CORPUS],
         outputs=[IDS],
         settings={"tokens": {"languages": ["en"]}},
-        counters={"train": {"empty_documents": empty_documents}},
+        counters={"train": counts},
     )
     return root

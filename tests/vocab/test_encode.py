@@ -75,11 +75,16 @@ def test_bytes_depend_neither_on_threads_nor_on_batches(
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_empty_documents_are_left_out_and_counted(write_corpus, model: Path, tmp_path: Path):
-    corpus = write_corpus({"en": ["One page.", "  ", "Another page."]}, folder=tmp_path / "gap")
-    counters = encode_to(tmp_path / "tokens", corpus, model, "en")["counters"]
-    assert counters["train"]["languages"]["en"]["empty_documents"] == 1
-    assert len(read_offsets(tmp_path / "tokens" / "train.offsets")) == 3
+def test_empty_documents_are_left_out_and_named_by_row(
+    write_corpus, model: Path, tmp_path: Path, monkeypatch
+):
+    texts = {"de": ["", "Eine."], "en": ["One page.", "  ", "Another page.", ""]}
+    corpus = write_corpus(texts, folder=tmp_path / "gap")
+    monkeypatch.setattr("t5repro.vocab.corpus.PAGES_PER_BATCH", 3)
+    counters = encode_to(tmp_path / "tokens", corpus, model, "de", "en")["counters"]["train"]
+    assert (counters["empty_documents"], counters["empty_rows"]) == (3, [0, 3, 5])
+    assert counters["languages"]["en"]["empty_documents"] == 2
+    assert len(read_offsets(tmp_path / "tokens" / "train.offsets")) == 4
 
 
 def test_a_split_without_pages_gives_empty_files(write_corpus, model: Path, tmp_path: Path):

@@ -1,5 +1,4 @@
-"""
-From WET files to the corpus: train Punkt, clean pages shard by shard, find duplicates, write by
+"""From WET files to the corpus: train Punkt, clean pages shard by shard, find duplicates, write by
 language.
 
 READS     {data.folder}/crawl/...                        WET files, or a list of their paths

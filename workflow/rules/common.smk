@@ -1,5 +1,4 @@
-"""
-The run, and what the rules ask its plan (`t5repro.plan.run_plan`): files, options, resources.
+"""The run, and what the rules ask its plan (`t5repro.plan.run_plan`): files, options, resources.
 
 A rule file says which command makes which files with which resources. The plan says which nodes a
 run has, what each reads and writes, and which settings its jobs receive.

@@ -1,5 +1,4 @@
-"""
-The user's own text in place of a crawl: rows of Parquet, JSON lines or plain text.
+"""The user's own text in place of a crawl: rows of Parquet, JSON lines or plain text.
 
 READS     {data.folder}/...                              files of corpus.files
           withdrawn/pages.yaml                           URLs, ids and domains to leave out

@@ -1,5 +1,4 @@
-"""
-Fetch the raw inputs and check them against the run file.
+"""Fetch the raw inputs and check them against the run file.
 
 READS     data.source, or the origins in data.sources if data.download allows it
 WRITES    {data.folder}/...                    every raw file (versioned by data.dvc)

@@ -1,5 +1,4 @@
-"""
-Predict the targets of every task and score them.
+"""Predict the targets of every task and score them.
 
 READS     results/{run}/finetune/{node}/manifest.json       and the weights that it lists; for an
                                                             ensemble, those of its members

@@ -1,13 +1,15 @@
-"""
-Fine-tune the pre-trained model on the mixture of tasks, or on each of its groups.
+"""Fine-tune the pre-trained model on the mixture of tasks, or on each of its groups.
 
 READS     results/{run}/pretrain/{node}/manifest.json       and the weights that it lists
           results/{run}/tasks/{task}/train.jsonl            every task of tasks.names
           results/{run}/tasks/{task}/validation.jsonl       only with run.samples.every_steps
           results/{run}/vocab/{node}/sentencepiece.model
+          results/{run}/tokens/{node}/...                   ids, if the mixture contains the corpus
+          results/{run}/finetune/{node}/...                 weights, with finetune.start_from
 WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
           results/{run}/finetune/{node}/history.csv         loss and learning rate
+          results/{run}/finetune/{node}/step-{n}/weights.safetensors  kept steps
 SETTINGS  finetune.*, pretrain.*, tasks.names, tasks.windows.*, model.*,
           vocab.*, devices.*, seed
 CODE      src/t5repro/train/finetune.py

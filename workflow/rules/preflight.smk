@@ -1,5 +1,4 @@
-"""
-Compile the step of pre-training for the TPU slice of the run file, before any other job.
+"""Compile the step of pre-training for the TPU slice of the run file, before any other job.
 
 READS     nothing but settings
 WRITES    logs/{run}/preflight/{node}.json                  memory and arithmetic of one core

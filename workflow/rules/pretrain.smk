@@ -1,5 +1,4 @@
-"""
-Pre-train T5 on the corpus.
+"""Pre-train T5 on the corpus.
 
 READS     results/{run}/tokens/{node}/manifest.json         and the id files that it lists, unless
                                                           given weights are used unchanged

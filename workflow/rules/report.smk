@@ -1,5 +1,4 @@
-"""
-The report: scores of all experiments compared with each other and with the paper.
+"""The report: scores of all experiments compared with each other and with the paper.
 
 READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/evaluate_score/{node}/manifest.json names the predictions

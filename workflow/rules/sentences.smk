@@ -1,5 +1,4 @@
-"""
-The sentences of the corpus in its ids, for systems that pre-train on rows of whole sentences.
+"""The sentences of the corpus in its ids, for systems that pre-train on rows of whole sentences.
 
 READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
           results/{run}/tokens/{node}/manifest.json         and the id files that it lists

@@ -1,5 +1,4 @@
-"""
-One name for each stage: `snakemake stage_vocab`, and for one node `stage_vocab-baseline`.
+"""One name for each stage: `snakemake stage_vocab`, and for one node `stage_vocab-baseline`.
 
 `dvc.yaml` runs its stages by these names.
 

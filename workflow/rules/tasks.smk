@@ -1,5 +1,4 @@
-"""
-Downstream tasks as text to text, and as segments for an encoder only.
+"""Downstream tasks as text to text, and as segments for an encoder only.
 
 READS     {data.folder}/{tasks.folder}/...                  original download files
 WRITES    results/{run}/tasks/{task}/{split}.jsonl          inputs, targets, fields of the metric

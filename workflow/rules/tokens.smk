@@ -1,5 +1,4 @@
-"""
-The corpus as ids, the input of pre-training.
+"""The corpus as ids, the input of pre-training.
 
 READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
           results/{run}/vocab/{node}/sentencepiece.model

@@ -1,5 +1,4 @@
-"""
-The vocabulary: a sample of the corpus by language, and SentencePiece trained on it.
+"""The vocabulary: a sample of the corpus by language, and SentencePiece trained on it.
 
 READS     results/{run}/c4/{node}/manifest.json             and the Parquet files that it lists
 WRITES    results/{run}/vocab_sample/{node}/sample.txt

@@ -7,6 +7,7 @@ A cleaned shard stores file, record number, URL, time and drop reason of every p
 stores URL and time. Deduplication keeps the newest page of a URL, so (URL, time) joins the two.
 """
 
+from bisect import bisect, bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ class TokenDocument:
 
     Attributes:
         ids: path of the ids file.
-        document: number of the document; None if it cannot be derived (see `_rows_before`).
+        document: number of the document; None if the job did not record its rows without a token.
         split: ``train`` or ``validation``.
         job: job that wrote the ids.
     """
@@ -258,18 +259,26 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
 
 
 def documents_of(graph: Graph, root: Path, shard: Artifact, rows: Sequence[int]) -> Documents:
-    """Return row of a corpus file -> its document in every ids file made from the file."""
+    """Return row of a corpus file -> its document in every ids file made from the file.
+
+    A row without a token has none there.
+    """
     documents: dict[int, list[TokenDocument]] = {row: [] for row in rows}
     for name in graph.consumers.get(shard.key, ()):
         job = graph.jobs[name]
         if job.rule != TOKENS:
             continue
         split = split_of(shard.path)
-        rows_before, empty_documents = _rows_before(root, job, shard, split)
+        rows_before = _rows_before(root, job, shard, split)
+        empty_rows = _empty_rows(job, split)
         ids = f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids"
         for row in rows:
-            number = None if empty_documents else rows_before + row
-            documents[row].append(TokenDocument(ids, number, split, job.name))
+            number = rows_before + row
+            if empty_rows is None:
+                documents[row].append(TokenDocument(ids, None, split, job.name))
+            elif (empty_before := bisect_left(empty_rows, number)) == bisect(empty_rows, number):
+                document = number - empty_before
+                documents[row].append(TokenDocument(ids, document, split, job.name))
     return documents
 
 
@@ -285,12 +294,15 @@ def split_of(path: str) -> str:
     return file.split
 
 
-def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int, int]:
-    """Return the number of rows before a shard's first, and of documents without a token.
+def _empty_rows(job: Job, split: str) -> list[int] | None:
+    """Return the rows of a split without a token, sorted; None if the job did not record them."""
+    counts = job.counters[split]
+    rows: list[int] | None = counts.get("empty_rows", None if counts["empty_documents"] else [])
+    return rows
 
-    The ids omit documents without a token, and their positions are not recorded. Document numbers
-    therefore equal row numbers only if there are none.
-    """
+
+def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> int:
+    """Return the number of rows of a split before a shard's first."""
     paths = {_name(file.path): file.path for file in job.inputs}
     # In the order in which `tokens` reads: by language of the settings, then by name.
     ordered_paths = [
@@ -300,8 +312,7 @@ def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> tuple[int
         if name.startswith(f"{language}-{split}-")
     ]
     earlier_paths = ordered_paths[: ordered_paths.index(shard.path)]
-    rows = sum(pq.ParquetFile(root / path).metadata.num_rows for path in earlier_paths)
-    return rows, int(job.counters[split]["empty_documents"])
+    return sum(pq.ParquetFile(root / path).metadata.num_rows for path in earlier_paths)
 
 
 def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> Iterator[CrawlPage]:

@@ -1,4 +1,8 @@
-"""The pages behind a score: all corpus rows that its trainings could read, by domain and step."""
+"""The pages behind a score: all corpus rows that its trainings could read, by domain and step.
+
+A page that was withdrawn later is still among them: `withdraw` lists the scores that a withdrawal
+removes, and `lineage.verify_withdrawn` those that were made before one.
+"""
 
 import csv
 import io
@@ -104,7 +108,9 @@ class ScorePages:
             lines.append(f"{unread:,} others are behind it through the vocabulary at most")
         unknown = sum(None in page.steps.values() for page in self.pages)
         if unknown:
-            lines.append(f"steps of {unknown:,} pages are unknown: the ids leave out empty texts")
+            lines.append(
+                f"steps of {unknown:,} pages are unknown: the ids do not say which texts are empty"
+            )
         lines += [f"  {count:>7,}  {domain}" for domain, count in domains[:MAX_DOMAINS_IN_TEXT]]
         if len(domains) > MAX_DOMAINS_IN_TEXT:
             lines.append(f"  and {len(domains) - MAX_DOMAINS_IN_TEXT:,} more domains")

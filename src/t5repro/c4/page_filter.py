@@ -1,4 +1,4 @@
-"""Apply the last rules of the corpus to cleaned pages: duplicates, language, bad words, split."""
+"""Apply the last rules of the corpus (duplicates, language, bad words, split), count reasons."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

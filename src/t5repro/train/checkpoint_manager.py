@@ -1,4 +1,4 @@
-"""The checkpoints of an unfinished training, on this disk and optionally in Cloud Storage.
+"""The checkpoints of an unfinished training: from which to resume, which to set aside, copies.
 
 A checkpoint is a safetensors file in the work folder, written under a temporary name and renamed
 (`files.atomic_path`). With `devices.cloud_folder` each one is

@@ -1,4 +1,7 @@
-"""Learning rates as functions of the step (paper section 3.1.2, and related systems)."""
+"""Learning rates as functions of the step (paper section 3.1.2, and related systems).
+
+Factor, warm-up and their defaults are settings (`config.sections.training`).
+"""
 
 import math
 from collections.abc import Callable, Iterable

@@ -5,7 +5,7 @@ Documents are neither cut nor ended with EOS: both depend on the objective, so `
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,8 +31,8 @@ class _Writer:
     offsets: BinaryIO
     dtype: np.dtype[Any]
     documents: int = 0
-    empty: int = 0
     tokens: int = 0
+    empty_rows: list[int] = field(default_factory=list)
 
     def write_header(self) -> None:
         self.offsets.write(np.zeros(1, OFFSET_DTYPE).tobytes())
@@ -40,7 +40,8 @@ class _Writer:
     def append(self, batch: list[list[int]]) -> None:
         # An empty document would repeat an offset; `read_offsets` takes that for damage.
         documents = [ids for ids in batch if ids]
-        self.empty += len(batch) - len(documents)
+        row = self.documents + len(self.empty_rows)
+        self.empty_rows += [number for number, ids in enumerate(batch, row) if not ids]
         if not documents:
             return
         end_offsets = self.tokens + np.cumsum([len(ids) for ids in documents], dtype=OFFSET_DTYPE)
@@ -107,11 +108,11 @@ def _encode_split(
         writer.write_header()
         for language, paths in shards.items():
             # The writer counts over all languages; a language has the difference.
-            counts_before = (writer.documents, writer.empty, writer.tokens)
+            counts_before = (writer.documents, len(writer.empty_rows), writer.tokens)
             for texts in _texts(paths):
                 writer.append(vocabulary.encode_batch(texts, threads=ENCODING_THREADS))
                 progress.advance(len(texts), tokens=writer.tokens)
-            counts_after = (writer.documents, writer.empty, writer.tokens)
+            counts_after = (writer.documents, len(writer.empty_rows), writer.tokens)
             languages[language] = {
                 name: high - low
                 for name, low, high in zip(
@@ -123,7 +124,9 @@ def _encode_split(
             }
     return {
         "documents": writer.documents,
-        "empty_documents": writer.empty,
+        "empty_documents": len(writer.empty_rows),
+        # Which rows of the split have no document; an auditor finds the page of a document by them.
+        **({"empty_rows": writer.empty_rows} if writer.empty_rows else {}),
         "tokens": writer.tokens,
         "languages": languages,
     }

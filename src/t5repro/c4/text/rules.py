@@ -4,7 +4,9 @@
 
 The order of the tests is part of the definition and follows the released code: a line with ``{``
 and without terminal punctuation drops itself and not its page. Every dropped line and page has a
-reason (`reasons`), and each reason is counted. Lines after the one that drops a page are ignored.
+reason (`reasons`), and each reason is counted: of lines by the reader of the file, of pages in
+`c4.page_filter`, since only the newest copy of a page counts. Lines after the one that drops a page
+are ignored.
 
 To add a rule: add its reason to `reasons`, its test to `clean_line` at the right position, and a
 case to ``tests/cases/c4_clean.json``.

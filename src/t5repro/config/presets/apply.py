@@ -1,7 +1,8 @@
 """Set the values of the presets that a tree of settings uses.
 
 One preset of each group is in force. A preset of an experiment replaces the preset of its run, of
-which no value remains, except values that the run file states itself.
+which no value remains, except values that the run file states itself: those win over all presets
+(`config.layers`), and of two presets the one whose group comes later in `table.GROUPS`.
 """
 
 from collections.abc import Mapping
