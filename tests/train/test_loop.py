@@ -6,6 +6,7 @@ from unittest.mock import ANY
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
@@ -34,9 +35,9 @@ def rows_of(job):
 
 @pytest.fixture(scope="module")
 def whole(tiny, tmp_path_factory):
-    """A tiny training that nothing interrupted."""
+    """A tiny training that nothing interrupted, and that traced a step of its own."""
     job = tiny.make_job(tmp_path_factory.mktemp("whole"))
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     return job
 
 
@@ -46,7 +47,7 @@ def train(tiny, tmp_path):
 
     def start(name="run", **options):
         job = tiny.make_job(tmp_path / name, **options)
-        loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
         return job
 
     return start
