@@ -1,4 +1,6 @@
+import functools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,29 @@ def vocabulary():
         minloglevel=2,
     )
     return VocabularyFiles(add_sentinels(trained.getvalue(), 8), trained.getvalue(), 8)
+
+
+@pytest.fixture(scope="module")
+def preset_of(make_model, vocabulary, tmp_path_factory):
+    """Return the model of a variant and the folder of its preset of keras-hub, written once."""
+
+    @functools.cache
+    def written(variant):
+        model = make_model(seed=3, **HUB_SHAPE, **VARIANTS[variant])
+        folder = tmp_path_factory.mktemp("preset")
+        write_keras_hub(folder, model.settings, arrays_of(model), vocabulary)
+        return model, folder
+
+    return written
+
+
+def copy_with(preset, folder, **change):
+    """Copy a preset of keras-hub and change its configuration."""
+    shutil.copytree(preset, folder, dirs_exist_ok=True)
+    path = folder / "config.json"
+    content = json.loads(path.read_text())
+    content["config"] |= change
+    path.write_text(json.dumps(content))
 
 
 def test_every_weight_of_every_variant_has_its_own_names(make_model, variant):
@@ -206,18 +231,17 @@ def test_shards_of_a_hugging_face_folder_are_joined(tmp_path, make_model, vocabu
         read_foreign(tmp_path)
 
 
-def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, vocabulary):
+def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, preset_of, vocabulary):
     import keras_hub
 
-    model = make_model(seed=3, **HUB_SHAPE)
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
-    foreign = read_foreign(tmp_path)
+    model, folder = preset_of("1.0")
+    foreign = read_foreign(folder)
     assert (foreign.form, foreign.model) == ("keras_hub", model.settings)
     assert foreign.vocabulary == vocabulary.with_sentinels
     for name, value in arrays_of(model).items():
         np.testing.assert_array_equal(foreign.weights[name], value)
 
-    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(folder))
     ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
     expected = keras_hub_model(
         {
@@ -236,14 +260,10 @@ def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, make_model, 
 
 
 def test_a_preset_of_keras_hub_with_more_layers_than_its_configuration_is_refused(
-    tmp_path, make_model, vocabulary
+    tmp_path, preset_of
 ):
-    model = make_model(seed=3, **HUB_SHAPE)
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
-    path = tmp_path / "config.json"
-    content = json.loads(path.read_text())
-    content["config"]["num_layers"] -= 1
-    path.write_text(json.dumps(content))
+    _, folder = preset_of("1.0")
+    copy_with(folder, tmp_path, num_layers=1)
     with pytest.raises(ArtifactError, match="is not a T5 preset of keras-hub .*not be loaded"):
         read_foreign(tmp_path)
 
@@ -252,27 +272,20 @@ def test_a_preset_of_keras_hub_with_more_layers_than_its_configuration_is_refuse
     ("variant", "activation"), [("1.0", "gelu"), ("1.0", "silu"), ("1.1", "relu"), ("1.1", "silu")]
 )
 def test_a_preset_of_keras_hub_with_another_activation_is_refused(
-    tmp_path, make_model, vocabulary, variant, activation
+    tmp_path, preset_of, variant, activation
 ):
-    model = make_model(seed=3, **HUB_SHAPE, **VARIANTS[variant])
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
-    path = tmp_path / "config.json"
-    content = json.loads(path.read_text())
-    content["config"]["activation"] = activation
-    path.write_text(json.dumps(content))
+    _, folder = preset_of(variant)
+    copy_with(folder, tmp_path, activation=activation)
     with pytest.raises(CheckpointError, match=rf"with activation '{activation}'; only .* can be"):
         read_foreign(tmp_path)
 
 
-def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(
-    tmp_path, make_model, vocabulary
-):
+def test_a_gated_preset_of_keras_hub_is_close_but_has_another_gelu(preset_of):
     import keras_hub
 
-    model = make_model(seed=3, **HUB_SHAPE, **VARIANTS["1.1"])
-    write_keras_hub(tmp_path, model.settings, arrays_of(model), vocabulary)
-    assert read_foreign(tmp_path).model == model.settings
-    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(tmp_path))
+    model, folder = preset_of("1.1")
+    assert read_foreign(folder).model == model.settings
+    keras_hub_model = keras_hub.models.T5Seq2SeqLM.from_preset(str(folder))
     ids = np.random.default_rng(1).integers(2, 96, (3, 12)).astype(np.int32)
     expected = np.asarray(
         keras_hub_model(

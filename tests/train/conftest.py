@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import traced_steps
 from checkout import SUPPORT
 
 from t5repro.engines.tensorflow_environment import ENVIRONMENT
@@ -41,7 +42,7 @@ def power_cut() -> type[PowerCutError]:
 @pytest.fixture(scope="session")
 def train_in_place(tiny: ModuleType) -> Callable[..., Any]:
     """Run a tiny training in a folder; with `cut`, the power fails after that step."""
-    from t5repro.train import callback, loop
+    from t5repro.train import callback
 
     def start(folder: Path, *, cut: int | None = None, **options: Any) -> Any:
         job = tiny.make_job(folder, **options)
@@ -55,10 +56,10 @@ def train_in_place(tiny: ModuleType) -> Callable[..., Any]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(callback.TrainingCallback, "_show", show_and_cut)
             if cut is None:
-                loop.run(job, tiny.on_this_process())
+                traced_steps.run(job)
             else:
                 with pytest.raises(PowerCutError):
-                    loop.run(job, tiny.on_this_process())
+                    traced_steps.run(job)
         return job
 
     return start

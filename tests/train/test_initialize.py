@@ -5,13 +5,13 @@ import json
 
 import numpy as np
 import pytest
+import traced_steps
 import yaml
 
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.publish.weights import export_weights
 from t5repro.train.fingerprint import fingerprint_of
 from t5repro.train.import_weights import import_weights
-from t5repro.train.loop import run
 from t5repro.train.pretrain import files_in
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ def proto():
 def trained(tmp_path, tiny, proto):
     """A finished tiny pre-training with the vocabulary and settings of a run."""
     job = tiny.make_job(tmp_path / "run", steps=3)
-    run(job, tiny.on_this_process())
+    traced_steps.run(job)
     (tmp_path / "vocab.model").write_bytes(add_sentinels(proto, SENTINELS))
     return job.manifest, tmp_path / "vocab.model"
 
@@ -100,7 +100,7 @@ def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form)
         folder = tmp_path / "published"
         export_weights(manifest, vocabulary=vocabulary, form=form, folder=folder)
     started = tiny.make_job(tmp_path / "second", steps=0, seed=5, published=folder)
-    run(started, tiny.on_this_process())
+    traced_steps.run(started)
     for name, value in weights_in(manifest.parent).items():
         np.testing.assert_array_equal(weights_in(started.folder)[name], value)
     counters = json.loads(started.manifest.read_text())["counters"]
@@ -118,9 +118,9 @@ def test_rows_that_published_weights_lack_remain_zero_through_both_trainings(
     arrays["embedding"] = arrays["embedding"][:rows]
     write_arrays(published / "weights.safetensors", arrays)
     first = tiny.make_job(tmp_path / "first", steps=3, published=published)
-    run(first, tiny.on_this_process())
+    traced_steps.run(first)
     second = tiny.make_job(tmp_path / "second", rule="finetune", steps=3, start=str(first.folder))
-    run(second, tiny.on_this_process())
+    traced_steps.run(second)
     for job in (first, second):
         embedding = weights_in(job.folder)["embedding"]
         assert embedding.shape == (128, 32)
@@ -144,7 +144,7 @@ def test_weights_of_another_shape_name_the_settings(tmp_path, tiny, trained, mon
     monkeypatch.setattr(tiny, "SHAPE", tiny.SHAPE.model_copy(update={"d_ff": 48}))
     wider = tiny.make_job(tmp_path / "second", steps=0, published=trained[0].parent)
     with pytest.raises(CheckpointError, match=r"model.d_ff is 48, the weights have 64"):
-        run(wider, tiny.on_this_process())
+        traced_steps.run(wider)
 
 
 def test_an_unknown_form_is_refused(trained, tmp_path):

@@ -4,12 +4,12 @@ import csv
 import dataclasses
 
 import pytest
+import traced_steps
 
 pytest.importorskip("tensorflow")
 import keras
 
 from t5repro.errors import SettingsError
-from t5repro.train import loop
 from t5repro.train.loggers import Loggers
 
 pytestmark = pytest.mark.keras
@@ -53,7 +53,7 @@ def test_a_logger_gets_every_row_of_the_history(tiny, tmp_path):
         validation_every_steps=2,
         loggers=[CSV_LOGGER],
     )
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     with (tmp_path / "logs" / "table.csv").open() as stream:
         logged = list(csv.DictReader(stream))
     with (tmp_path / "results" / "history.csv").open() as stream:
@@ -71,7 +71,7 @@ def test_a_logger_that_fails_ends_no_training(tiny, tmp_path, capsys):
     job = tiny.make_job(
         tmp_path, monitor=True, steps=6, log_every_steps=2, loggers=[broken, CSV_LOGGER]
     )
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     assert Broken.calls == [2, 4]
     assert "ConnectionError: no route to host); training goes on" in capsys.readouterr().err
     assert (tmp_path / "logs" / "table.csv").read_text().count("\n") == 4
@@ -84,7 +84,7 @@ def test_two_loggers_of_one_class_both_write(tiny, tmp_path):
         for name in names
     ]
     job = tiny.make_job(tmp_path, monitor=True, steps=2, log_every_steps=2, loggers=loggers)
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     assert all((tmp_path / "logs" / name).read_text().count("\n") == 2 for name in names)
 
 
@@ -98,9 +98,9 @@ def test_a_logger_that_refuses_the_model_gets_no_rows(capsys):
 
 def test_loggers_change_no_byte_of_the_results(tiny, tmp_path):
     job = tiny.make_job(tmp_path / "one", monitor=True, steps=4)
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     other = tiny.make_job(tmp_path / "two", monitor=True, steps=4)
-    loop.run(dataclasses.replace(other, loggers=[CSV_LOGGER]), tiny.on_this_process())
+    traced_steps.run(dataclasses.replace(other, loggers=[CSV_LOGGER]))
     for path in sorted((tmp_path / "one" / "results").glob("*.safetensors")):
         assert path.read_bytes() == (tmp_path / "two" / "results" / path.name).read_bytes()
 

@@ -1,11 +1,13 @@
 import csv
 import json
+import re
 import signal
 from types import SimpleNamespace
 from unittest.mock import ANY
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
@@ -34,9 +36,9 @@ def rows_of(job):
 
 @pytest.fixture(scope="module")
 def whole(tiny, tmp_path_factory):
-    """A tiny training that nothing interrupted."""
+    """A tiny training that nothing interrupted, and that traced a step of its own."""
     job = tiny.make_job(tmp_path_factory.mktemp("whole"))
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     return job
 
 
@@ -46,7 +48,7 @@ def train(tiny, tmp_path):
 
     def start(name="run", **options):
         job = tiny.make_job(tmp_path / name, **options)
-        loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
         return job
 
     return start
@@ -138,13 +140,9 @@ def test_a_signal_saves_the_state_of_its_step_and_the_next_try_goes_on_from_it(
 def test_a_killed_process_loses_the_steps_since_its_last_state_and_no_more(
     tiny, tmp_path, in_a_new_process
 ):
-    killed = in_a_new_process(tmp_path, {"run": {}}, signal_at=[int(signal.SIGKILL), 7])
-    assert killed.returncode == -signal.SIGKILL
-    work = tmp_path / "run" / "work"
-    assert [path.name for path in work.iterdir()] == ["step-000000004.safetensors"]
-    resumed = in_a_new_process(tmp_path, {"run": {}, "whole": {}})
-    assert resumed.returncode == 0, resumed.stderr
-    assert "step-000000004.safetensors" in resumed.stderr
+    killed = in_a_new_process(tmp_path, {"run": {}, "whole": {}}, kill_at=[7])
+    assert json.loads(killed.stdout) == [-signal.SIGKILL, 0], killed.stderr
+    assert re.findall(r"resuming from \S+step-(\d+)", killed.stderr) == ["000000004"]
     run, whole = (bytes_of(tiny.make_job(tmp_path / name)) for name in ("run", "whole"))
     assert run == whole
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import traced_steps
 
 pytest.importorskip("tensorflow")
 from t5repro.config.sections.vocab import VocabStage
@@ -66,7 +67,7 @@ def make_job(tiny, files, tmp_path):
 
 
 def test_examples_are_predicted_at_every_interval_and_logged(make_job, tiny, tmp_path, capsys):
-    loop.run(make_job(), tiny.on_this_process())
+    traced_steps.run(make_job())
     rows = list(read_json_lines(tmp_path / "logs" / FILE))
     assert [row["step"] for row in rows] == [2, 2, 4, 4, 6, 6]
     assert [row["targets"] for row in rows] == ["the", "of"] * 3
@@ -76,7 +77,7 @@ def test_examples_are_predicted_at_every_interval_and_logged(make_job, tiny, tmp
 
 def test_a_sample_is_what_the_weights_of_its_step_predict(make_job, tiny, files, tmp_path):
     job = make_job()
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     *_, first, second = read_json_lines(tmp_path / "logs" / FILE)
     model = loop.make_model(job).network
     from t5repro.model.checkpoints import load_weights
@@ -93,9 +94,9 @@ def test_a_sample_is_what_the_weights_of_its_step_predict(make_job, tiny, files,
 
 
 def test_samples_change_no_byte_of_the_results(make_job, tiny, tmp_path):
-    loop.run(make_job(tmp_path / "one"), tiny.on_this_process())
+    traced_steps.run(make_job(tmp_path / "one"))
     plain = dataclasses.replace(make_job(tmp_path / "two"), samples=None)
-    loop.run(plain, tiny.on_this_process())
+    traced_steps.run(plain)
     paths = sorted((tmp_path / "one/results").glob("*.safetensors"))
     assert len(paths) == 2
     for path in paths:
@@ -117,7 +118,7 @@ def test_a_resumed_training_keeps_the_samples_up_to_its_first_step(make_job, fil
 def test_tensorboard_shows_the_samples_as_text(make_job, tiny, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    loop.run(make_job(count=1), tiny.on_this_process())
+    traced_steps.run(make_job(count=1))
     events = EventAccumulator(str(tmp_path / "logs"))
     events.Reload()
     (text,) = events.Tensors("samples")[0].tensor_proto.string_val

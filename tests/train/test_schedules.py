@@ -51,8 +51,7 @@ def test_the_cosine_of_a_stage_begins_at_its_first_update():
 
 
 def rates(steps, **settings):
-    made = schedule(LearningRate(**settings), steps=steps)
-    return [float(made(step)) for step in range(steps)]
+    return np.asarray(schedule(LearningRate(**settings), steps=steps)(np.arange(steps)))
 
 
 def test_the_cosine_of_gpt_rises_from_zero_and_falls_to_zero():

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
@@ -79,7 +80,7 @@ def test_training_with_micro_batches_follows_training_without(tiny, tmp_path):
     curves = []
     for name, plan in (("whole", {}), ("parts", {"micro_batches": 4})):
         job = tiny.make_job(tmp_path / name, dropout_rate=0.0, log_every_steps=1, **plan)
-        loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
         rows = (job.folder / "history.csv").read_text().splitlines()[1:]
         curves.append([[float(value) for value in row.split(",")] for row in rows])
     np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4)
@@ -89,7 +90,7 @@ def test_training_with_micro_batches_and_dropout_is_deterministic(tiny, tmp_path
     hashes = []
     for name in ("one", "two"):
         job = tiny.make_job(tmp_path / name, dropout_rate=0.2, micro_batches=2)
-        loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
         record = json.loads(job.manifest.read_text())
         hashes.append([item["sha256"] for item in record["outputs"]])
     assert hashes[0] == hashes[1]

@@ -1,16 +1,16 @@
 """Which weights change in which step, seen in the files that real steps leave."""
 
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.finetune import FinetuneSettings  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, weight_variables  # noqa: E402
-from t5repro.train import loop, trainable  # noqa: E402
+from t5repro.train import trainable  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -24,7 +24,7 @@ def run(tiny, tmp_path_factory):
 
     def start(name, **options):
         job = tiny.make_job(folder / name, blocks=BLOCKS, **options)
-        loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
         return job
 
     return start
@@ -109,18 +109,31 @@ def test_adapters_are_in_every_block_of_every_architecture(architecture):
     assert all(block.adapter is not None for block in model.decoder.blocks)
 
 
-def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_once(run, pretrained):
-    training = run(
-        "gradual",
-        rule="finetune",
-        start=pretrained,
-        method="gradual_unfreezing",
-        steps=7,
-        keep_checkpoints="all",
-        checkpoint_every_steps=1,
-    )
+@pytest.fixture(scope="module")
+def gradual(pretrained):
+    """The options of three episodes of 2, 2 and 3 steps."""
+    return {"rule": "finetune", "start": pretrained, "method": "gradual_unfreezing", "steps": 7}
+
+
+@pytest.fixture(scope="module")
+def whole(run, gradual):
+    """A gradual unfreezing with the weights of every step."""
+    return run("gradual", keep_checkpoints="all", checkpoint_every_steps=1, **gradual)
+
+
+@pytest.fixture(scope="module")
+def stopped(train_in_place, tmp_path_factory, gradual):
+    """The folder of one that stopped before the lowest block woke, and its options."""
+    folder, options = tmp_path_factory.mktemp("stopped"), {"blocks": BLOCKS, **gradual}
+    train_in_place(folder, cut=5, checkpoint_every_steps=4, **options)
+    return folder, options
+
+
+def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_once(
+    whole, pretrained
+):
     states = [read_arrays(Path(pretrained) / "weights.safetensors")]
-    states += [weights(training, step) for step in range(1, 8)]
+    states += [weights(whole, step) for step in range(1, 8)]
     for step in range(7):
         episode = min(step // 2, BLOCKS - 1)  # 7 // 3 steps each, what is left over in the last
         awake = range(BLOCKS - 1 - episode, BLOCKS)
@@ -135,58 +148,29 @@ def test_gradual_unfreezing_wakes_one_block_an_episode_and_the_embeddings_at_onc
         assert changed(states[step], states[step + 1]) == expected, step
 
 
-def test_slots_of_a_sleeping_weight_keep_their_values(run, pretrained):
-    training = run(
-        "slots",
-        rule="finetune",
-        start=pretrained,
-        method="gradual_unfreezing",
-        steps=3 * 2,
-        unfreezing_episodes=3,
-    )
-    training_of_one_episode = run(
-        "asleep",
-        rule="finetune",
-        start=pretrained,
-        method="gradual_unfreezing",
-        steps=3,
-        unfreezing_episodes=2,
-    )
+def test_slots_of_a_sleeping_weight_keep_their_values(whole, stopped, pretrained):
+    folder, _ = stopped
     before = read_arrays(Path(pretrained) / "optimizer.safetensors")
-    after = read_arrays(training.folder / "optimizer.safetensors")
-    low = "encoder.block_0.feed_forward.wi.moment"
-    assert set(before) == set(after)
-    assert not np.array_equal(before[low], after[low])
-    # Two episodes over three blocks: the top two, then all; 3 // 2 steps before the lowest.
-    first_steps = trainable.unfreeze_steps(
-        read_arrays(training_of_one_episode.folder / "weights.safetensors"),
-        training_of_one_episode.training,
-        training_of_one_episode.settings.model,
-    )
-    assert set(first_steps.values()) == {1}
+    asleep = read_arrays(folder / "work" / "step-000000004.safetensors", section="optimizer")
+    after = read_arrays(whole.folder / "optimizer.safetensors")
+    assert set(before) == set(asleep) == set(after)
+    lowest = {name for name in before if ".block_0." in name or ".relative_bias." in name}
+    assert changed(before, asleep) == set(before) - lowest - {"learning_rate"}
+    assert changed(asleep, after) == set(before) - {"learning_rate"}
+
+
+def test_two_episodes_wake_the_top_two_of_three_blocks_and_then_all(tiny, tmp_path, gradual):
+    options = {**gradual, "steps": 3, "unfreezing_episodes": 2}
+    job = tiny.make_job(tmp_path, blocks=BLOCKS, **options)
+    names = read_arrays(Path(gradual["start"]) / "weights.safetensors")
+    first_steps = trainable.unfreeze_steps(names, job.training, job.settings.model)
+    assert set(first_steps.values()) == {1}  # 3 // 2 steps before the lowest
     assert all("/block_0/" in name or "/relative_bias/" in name for name in first_steps)
 
 
-def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(
-    tiny, run, pretrained, monkeypatch
-):
-    from t5repro.train import callback
-
-    options = {"rule": "finetune", "start": pretrained, "method": "gradual_unfreezing"}
-    options |= {"steps": 9, "checkpoint_every_steps": 2}
-    whole = run("whole", **options)
-    show = callback.TrainingCallback._show
-
-    def stop(self, *arguments):
-        show(self, *arguments)
-        if self._step == 4:
-            monkeypatch.setattr(callback.TrainingCallback, "_show", show)
-            signal.raise_signal(signal.SIGTERM)
-
-    monkeypatch.setattr(callback.TrainingCallback, "_show", stop)
-    with pytest.raises(SystemExit):
-        run("stopped", **options)
-    again = run("stopped", **options)
+def test_an_interrupted_gradual_unfreezing_ends_in_the_same_bytes(whole, stopped, train_in_place):
+    folder, options = stopped
+    again = train_in_place(folder, **options)
     for name in ("weights.safetensors", "optimizer.safetensors", "history.csv"):
         assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
 

@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 
@@ -27,7 +28,7 @@ def history_of(job):
 def measured(tiny, tmp_path_factory):
     """A tiny training with losses on held-out rows."""
     job = tiny.make_job(tmp_path_factory.mktemp("measured"), **EVERY_SIX, monitor=True)
-    loop.run(job, tiny.on_this_process())
+    traced_steps.run(job)
     return job
 
 
@@ -68,7 +69,7 @@ def test_the_history_has_the_loss_at_its_interval_and_at_the_last_step(measured)
 
 def test_measuring_the_loss_changes_no_bit_of_the_training(tiny, tmp_path, measured):
     plain = tiny.make_job(tmp_path)
-    loop.run(plain, tiny.on_this_process())
+    traced_steps.run(plain)
     for name in ("weights.safetensors", "optimizer.safetensors"):
         assert (plain.folder / name).read_bytes() == (measured.folder / name).read_bytes(), name
     without = [{**row} for row in history_of(measured)]
@@ -88,8 +89,8 @@ def test_an_interrupted_training_has_the_same_losses(tiny, tmp_path, measured, m
     job = tiny.make_job(tmp_path, **EVERY_SIX)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(callback.TrainingCallback, "_show", show_and_stop)
-        loop.run(job, tiny.on_this_process())
-    loop.run(job, tiny.on_this_process())
+        traced_steps.run(job)
+    traced_steps.run(job)
     assert history_of(job) == history_of(measured)
 
 
