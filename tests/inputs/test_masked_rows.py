@@ -293,8 +293,9 @@ def test_sentence_pairs_have_one_sentence_and_the_next_or_one_of_another_documen
         # The first sentence of the next document is another one, although it follows.
         assert (is_next and is_same_document) is (label == 0)
         assert is_same_document is np.bool_(label == 0)
-        read += [first[0]]
-    assert read and len(set(read)) == len(read)
+        read.append(first[0])
+    assert read
+    assert len(set(read)) == len(read)
     pairs = sum(-(-len(document) // 2) for document in documents)
     assert inputs.layout.rows == pairs == len(read)
 
