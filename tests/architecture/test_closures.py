@@ -62,6 +62,7 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
         "lineage",
         "metrics",
         "objectives",
+        "published",
         "randomness",
         "report",
         "stages",

@@ -16,7 +16,7 @@ PACKAGE = Path(t5repro.__file__).parent
 
 ORDER = (  # from the lowest layer to the highest
     ("array_types", "artifacts", "cpu_dispatch", "errors", "stages", "strict_json", "task_facts"),
-    ("files", "randomness", "progress", "task_table"),
+    ("files", "published", "randomness", "progress", "task_table"),
     ("config",),
     ("jobs",),
     ("engines", "metrics", "vocab", "lineage", "data"),

@@ -276,6 +276,30 @@ def test_chunks_are_the_sentences_of_a_document_until_the_length_is_reached(writ
     assert list(zip(layout.firsts, layout.counts, strict=True)) == expected
 
 
+def test_sentence_pairs_have_one_sentence_and_the_next_or_one_of_another_document(write) -> None:
+    documents = documents_of(150)
+    places = Places(documents)
+    rows = {"rows": "sentence_pair", "pair_task": "next_sentence"}
+    inputs = load(write(documents), masked_lm=rows)
+    batch = epochs_of(inputs, 1)[0]
+    read: list[int] = []
+    for row, label in zip(original_ids(batch), batch["pair_label"], strict=True):
+        first, second = segments_of(row)
+        for part in (first, second):
+            assert {part[0], part[-1] + 1} <= places.starts
+            assert len(places.starts & set(range(part[0], part[-1] + 2))) == 2
+        is_next = first[-1] + 1 == second[0]
+        is_same_document = places.document[first[0]] == places.document[second[0]]
+        # The first sentence of the next document is another one, although it follows.
+        assert (is_next and is_same_document) is (label == 0)
+        assert is_same_document is np.bool_(label == 0)
+        read.append(first[0])
+    assert read
+    assert len(set(read)) == len(read)
+    pairs = sum(-(-len(document) // 2) for document in documents)
+    assert inputs.layout.rows == pairs == len(read)
+
+
 def test_short_rows_have_even_target_lengths_one_for_each_document(write) -> None:
     sentences, count = 20, 700
     documents = [[2] * sentences] * count
@@ -415,7 +439,7 @@ def test_the_counters_are_those_of_the_probed_batches(write) -> None:
     assert inputs.counters(steps=0) == {"probed_steps": 0}
 
 
-@pytest.mark.parametrize("rows", ["segment_pair", "full_sentences"])
+@pytest.mark.parametrize("rows", ["segment_pair", "sentence_pair", "full_sentences"])
 def test_the_spans_of_a_step_are_the_text_of_its_rows(write, rows: str) -> None:
     documents = documents_of(60)
     places, inputs = Places(documents), load(write(documents), masked_lm={"rows": rows})
@@ -437,7 +461,7 @@ def test_the_spans_of_a_step_are_the_text_of_its_rows(write, rows: str) -> None:
     assert spans == expected
 
 
-@pytest.mark.parametrize("rows", ["segment_pair", "full_sentences"])
+@pytest.mark.parametrize("rows", ["segment_pair", "sentence_pair", "full_sentences"])
 def test_the_steps_of_a_document_are_those_whose_spans_name_it(write, rows: str) -> None:
     inputs = load(write(documents_of(60)), masked_lm={"rows": rows}, batch_size=4)
     by_step = [{span.document for span in spans_in_step(inputs, step)} for step in range(12)]

@@ -32,7 +32,7 @@ def test_a_closure_holds_the_init_of_every_package_on_the_way() -> None:
 
 def test_data_files_next_to_a_module_belong_to_its_closure() -> None:
     files = source_files("report.page")
-    assert "src/t5repro/report/paper_tables.json" in files
+    assert "src/t5repro/published/paper_tables.json" in files
     assert any(path.endswith(".css") for path in files)
 
 

@@ -14,8 +14,17 @@ from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.tree import merge
 from t5repro.model.sizes import parameter_count
+from t5repro.published.tables import system_tables_content
 from t5repro.report.published_scores import published_row, published_rows
-from t5repro.report.row_states import ARMS, EXACT, FINAL_MODELS, row_states, row_states_text
+from t5repro.report.row_states import (
+    ARMS,
+    EXACT,
+    FINAL_MODELS,
+    IMPOSSIBLE,
+    row_states,
+    row_states_text,
+    system_row_states,
+)
 from t5repro.task_table import RELEASED_GROUPS
 
 FORMS = re.compile(r"(exact|stand-in: .+|cannot be had: .+)(; .+)?")
@@ -205,8 +214,32 @@ def test_a_number_in_the_name_of_a_row_is_that_of_its_setting(
             assert value_of(run[ARMS[table][row]]) == pytest.approx(number), row
 
 
-def test_the_page_and_the_command_show_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_row_of_the_systems_has_a_state_and_names_its_experiment() -> None:
+    tables = system_tables_content()["tables"]
+    printed = [(table["id"], row["name"]) for table in tables for row in table["rows"]]
+    states = list(system_row_states())
+    assert [(state.table, state.row) for state in states] == printed
+    assert (len(tables), len(printed)) == (29, 151)
+    assert all(FORMS.fullmatch(state.state) for state in states)
+    assert all(bool(state.arm) != state.state.startswith(IMPOSSIBLE) for state in states)
+    named = {state.arm for state in states if state.arm}
+    assert named == set(system_tables_content()["configurations"])
+    # Of the 77 rows with settings, 4 are in a table of other tasks.
+    assert sum(bool(state.arm) for state in states) == 73
+
+
+def test_a_table_without_a_task_of_ours_cannot_be_had() -> None:
+    mrqa = [state.state for state in system_row_states() if state.table == "SpanBERT 2"]
+    assert set(mrqa) == {
+        f"{IMPOSSIBLE}columns not implemented: NewsQA, TriviaQA, SearchQA, HotpotQA, "
+        "Natural Questions"
+    }
+
+
+def test_the_pages_and_the_command_show_the_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "rows"]) == 0
-    assert capsys.readouterr().out == f"{row_states_text()}\n"
-    page = (ROOT / "docs/paper_rows.md").read_text(encoding="utf-8")
-    assert row_states_text() in page, "paste the output of `t5repro paper rows` into the page"
+    lists = [row_states_text(states) for states in (row_states(), system_row_states())]
+    assert capsys.readouterr().out == "{}\n\n{}\n".format(*lists)
+    for name, text in zip(("paper_rows", "system_rows"), lists, strict=True):
+        page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+        assert text in page, "paste the output of `t5repro paper rows` into the page"

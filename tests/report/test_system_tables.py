@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from t5repro.config.schema import Experiment
+from t5repro.config.system_rows import Placement
+from t5repro.published.tables import system_tables_content
 from t5repro.report.experiments import Experiment as ShownExperiment
 from t5repro.report.published_table import OurScores
-from t5repro.report.system_tables import system_tables, table_content
+from t5repro.report.system_tables import system_tables
 
-TABLES = table_content()["tables"]
+TABLES = system_tables_content()["tables"]
+GPT = "ELECTRA 1: GPT, 4.0e19 / 3.0e10 FLOP (training / inference), 117M parameters"
 
 
 def rows_of(paper: str, number: str, split: str = "validation") -> list[dict[str, Any]]:
@@ -64,7 +67,7 @@ def test_mrqa_averages_are_means_of_five_tasks() -> None:
         assert mean(tasks) == pytest.approx(row["average.average"], abs=0.1), row["name"]
 
 
-def with_system(run: Any, system: str) -> Any:
+def with_system(run: Any, system: str, row: str = "") -> Any:
     """Give a run an experiment of a system, with the scores of its baseline."""
     scores, histories = run.scores["baseline"], run.histories["baseline"]
     labelled = [name for name in run.settings.tasks.names if "glue" in name]
@@ -74,7 +77,9 @@ def with_system(run: Any, system: str) -> Any:
             "experiments": [
                 Experiment(name="baseline"),
                 Experiment(
-                    name="mine", change={"use": [f"systems/{system}"], "model.max_positions": 4096}
+                    name="mine",
+                    row=row,
+                    change={"use": [f"systems/{system}"], "model.max_positions": 4096},
                 ),
             ],
         }
@@ -84,25 +89,37 @@ def with_system(run: Any, system: str) -> Any:
     return run
 
 
-def test_our_row_follows_the_row_of_its_system(run: Any) -> None:
-    run = with_system(run, "gpt")
+def section_of(page: str) -> str:
+    return page.partition('<section id="systems"')[2].partition("</section>")[0]
+
+
+def test_our_row_follows_the_row_that_it_names_with_what_differs(run: Any) -> None:
+    run = with_system(run, "gpt", row=GPT)
     run.scores["mine"]["tasks"]["glue_sst2"]["metrics"]["accuracy"] = 12.34
     page = run.write().page
-    section = page.partition('<section id="systems"')[2].partition("</section>")[0]
-    shown, _, hidden = section.partition("<details><summary>Tables without")
+    shown, _, hidden = section_of(page).partition("<details><summary>Tables without")
     assert "GPT, 4.0e19" in shown
     assert "ELECTRA, table 1 (arXiv 2003.10555)" in shown
     assert "mine" in shown
+    assert "mine: stand-in: model.max_positions 4096 for 512, pretrain.batch_size" in shown
+    assert "117M parameters: stand-in: Wikipedia of 2023 and BookCorpusOpen" in shown
     assert "mine" not in hidden
+    assert f"corresponds to the paper’s row “{GPT}”" in page
+
+
+def test_an_experiment_with_other_settings_is_in_no_row(run: Any) -> None:
+    section = section_of(with_system(run, "gpt").write().page)
+    assert "ELECTRA, table 1" in section
+    assert "mine" not in section
 
 
 def test_scores_of_another_split_are_not_shown(run: Any) -> None:
-    run = with_system(run, "gpt")
+    run = with_system(run, "gpt", row="RoBERTa 1: static")
     run.settings = run.settings.model_copy(
         update={"evaluate": run.settings.evaluate.model_copy(update={"split": "test"})}
     )
-    section = run.write().page.partition('<section id="systems"')[2].partition("</section>")[0]
-    assert "ELECTRA, table 1" in section
+    section = section_of(run.write().page)
+    assert "RoBERTa, table 1" in section  # the row that it names
     assert "mine" not in section
 
 
@@ -126,3 +143,32 @@ def test_the_tables_of_a_system_are_those_of_its_paper_and_with_its_row() -> Non
     assert not any(table.has_ours for table in tables)
     assert tables[1].columns[-1] == ("Average", "")  # of the tasks of the table
     assert tables[1].columns[0] == ("NewsQA", "F1")
+
+
+class NoLinks:
+    """Links of an experiment without results."""
+
+    def runs_of(self, *_: object) -> tuple[()]:
+        return ()
+
+
+def test_an_experiment_is_in_every_table_that_prints_its_configuration() -> None:
+    scores = OurScores({}, {}, links=NoLinks(), is_comparable=False)  # type: ignore[arg-type]
+    roberta = ShownExperiment(
+        name="mine",
+        arms=(),
+        seeds=(0,),
+        system="roberta",
+        placement=Placement("roberta_base_full_sentences"),
+    )
+    tables = system_tables([roberta], scores, split="validation")
+    ours = [table for table in tables if table.has_ours]
+    assert [table.anchor for table in ours] == ["system-5", "system-6"]  # RoBERTa's 2 and 3
+    for table in ours:
+        (index,) = [number for number, row in enumerate(table.rows) if row.name == "mine"]
+        before = table.rows[index - 1]
+        assert before.name in (
+            "without next sentence: FULL-SENTENCES",
+            "batch 256, 1M steps, rate 1e-4",
+        )
+        assert table.notes[int(before.note) - 1].startswith(f"{before.name}: stand-in: ")

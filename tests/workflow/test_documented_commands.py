@@ -26,6 +26,7 @@ ON_PAGES = entry_of(f"{FILE}::test_the_commands_of_a_page_do_what_it_says")
 ON_SPARK = entry_of(f"{FILE}::test_c4_is_built_on_the_cluster_of_the_page")
 PLAN = entry_of(f"{FILE}::test_the_papers_rows_are_planned_as_the_page_says")
 RECIPES = entry_of(f"{FILE}::test_the_recent_recipes_are_planned_as_the_page_says")
+SYSTEMS = entry_of(f"{FILE}::test_the_systems_rows_are_planned_as_the_page_says")
 SLOW = {"README.md", "docs/audit_a_score.md", "docs/exchange.md", "docs/versions.md"}
 
 
@@ -105,6 +106,13 @@ def test_the_papers_rows_are_planned_as_the_page_says(fresh: Path) -> None:
     (command,) = PLAN.commands
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", ran(fresh, "bash", "-c", command), re.MULTILINE))
     assert int(jobs["evaluate_score"]) == 77  # two of the 78 experiments have the same settings
+
+
+@pytest.mark.slow
+def test_the_systems_rows_are_planned_as_the_page_says(fresh: Path) -> None:
+    (command,) = SYSTEMS.commands
+    jobs = dict(re.findall(r"^(\w+) +(\d+)$", ran(fresh, "bash", "-c", command), re.MULTILINE))
+    assert int(jobs["pretrain"]) == int(jobs["evaluate_score"]) == 41
 
 
 @pytest.mark.slow

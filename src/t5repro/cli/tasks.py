@@ -29,8 +29,8 @@ def add_tasks(commands: Commands) -> None:
     )
     submit.add_argument("--output", type=Path, required=True, help="zip to write")
     submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
-    paper = add_group(commands, "paper", "rows: the rows of the paper's tables")
-    add_command(paper, "rows", _list_rows, "print the paper's rows, their experiments and states")
+    paper = add_group(commands, "paper", "rows: the rows of published tables")
+    add_command(paper, "rows", _list_rows, "print published rows, their experiments and states")
 
 
 def _add_new_task(commands: Commands) -> None:
@@ -153,6 +153,8 @@ def _list_sources(arguments: argparse.Namespace) -> None:
 
 
 def _list_rows(arguments: argparse.Namespace) -> None:
-    from t5repro.report.row_states import row_states_text
+    from t5repro.report.row_states import row_states, row_states_text, system_row_states
 
-    print(row_states_text())
+    print(row_states_text(row_states()))
+    print()
+    print(row_states_text(system_row_states()))

@@ -8,7 +8,7 @@ each. `configs/base.yaml`, `configs/schema.json` and `docs/settings.md` are gene
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from t5repro.config.family_checks import check_family
 from t5repro.config.field import Name, Section, check_names, repeated
@@ -25,6 +25,7 @@ from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.training import check_checkpoints
 from t5repro.config.sections.vocab import RunVocab
+from t5repro.published.tables import check_row
 
 MAX_SEED = 2**31 - 1
 PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+/[a-z0-9._-]+$")]
@@ -72,13 +73,22 @@ class RunSettings(Section):
     """Predictions for a few validation examples while a model is fine-tuned."""
 
 
+def _published_row(name: str) -> str:
+    if name:
+        check_row(name)
+    return name
+
+
 class Experiment(Section):
     """One experiment of the run: the settings that it changes."""
 
     name: Name
     """Name of the experiment."""
-    row: str = ""
-    """Row of the paper's tables that the experiment reproduces. If empty, none."""
+    row: Annotated[str, AfterValidator(_published_row)] = ""
+    """Row of a published table that the experiment reproduces, as `t5repro paper rows` prints it:
+    of T5's tables by its name, of another system's with the table, such as `RoBERTa 1: static`. If
+    empty, none; an experiment with the settings of a system's row is shown in it all the same.
+    """
     change: dict[str, Any] = {}
     """Dotted setting -> its value in this experiment."""
     seeds: list[Annotated[int, Field(ge=0, le=MAX_SEED)]] = []

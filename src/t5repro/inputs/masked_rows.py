@@ -237,7 +237,7 @@ def load_masked_inputs(
     table = SentenceTable(read_sentences(sentences, bounds), total)
     documents = used_documents(settings, table, bounds, seed=seed)
     layout: PairRows | RunRows
-    if settings.masked_lm.rows == "segment_pair":
+    if settings.masked_lm.has_pairs:
         if settings.masked_lm.pair_task != "none" and len(documents.firsts) == 1:
             raise CorpusError(
                 f"{ids} has one document with sentences, and pretrain.masked_lm.pair_task "

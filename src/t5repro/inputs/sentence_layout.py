@@ -139,10 +139,11 @@ def used_documents(
 def pair_rows(
     settings: PretrainSettings, table: SentenceTable, documents: SentenceDocuments, *, seed: int
 ) -> PairRows:
-    """Collect sentences of one document until they reach the target length.
+    """Collect sentences of one document until they reach the target length, or two of them.
 
     The last sentence may exceed it, and a part of the segments is then removed when they are read.
-    The target is the length of a row, or for `short_row_share` of the documents a random one.
+    The target is the length of a row, or for `short_row_share` of the documents a random one. Rows
+    of `sentence_pair` have two sentences, the last one of a document one if their number is odd.
 
     Args:
         settings: of pre-training.
@@ -150,8 +151,10 @@ def pair_rows(
         documents: their used sentences.
         seed: the run's seed.
 
-    Source: BERT, ``create_instances_from_document``.
+    Source: BERT, ``create_instances_from_document``; RoBERTa, section 4.2, ``SENTENCE-PAIR``.
     """
+    if settings.masked_lm.rows == "sentence_pair":
+        return _sentence_pairs(table, documents)
     generator = stream(seed, "pretrain", "short_rows")
     longest = settings.inputs_length - PAIR_SPECIALS
     share = settings.masked_lm.short_row_share
@@ -171,6 +174,18 @@ def pair_rows(
     return PairRows(
         documents, np.concatenate(firsts), np.concatenate(counts), np.concatenate(targets)
     )
+
+
+def _sentence_pairs(table: SentenceTable, documents: SentenceDocuments) -> PairRows:
+    """Return chunks of two sentences."""
+    firsts, counts = [], []
+    for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
+        rows = _follow(np.minimum(np.arange(len(slab.sentences)) + 2, slab.document_ends))
+        firsts.append(slab.sentences[rows[:-1]])
+        counts.append(np.diff(rows).astype(np.int32))
+    first, count = np.concatenate(firsts), np.concatenate(counts)
+    # A target of one id, so that a segment of another document is one sentence too.
+    return PairRows(documents, first, count, np.ones_like(count))
 
 
 def run_rows(

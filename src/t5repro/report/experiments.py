@@ -11,8 +11,10 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.groups import finetunings
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.presets.table import preset_of
+from t5repro.config.schema import Experiment as Entry
 from t5repro.config.schema import Settings
 from t5repro.config.setting_names import unrecorded_defaults
+from t5repro.config.system_rows import NO_ROW, Placement, placement
 from t5repro.report.published_scores import rows_named
 
 NO_PRETRAINING_CHANGE = {"pretrain.steps": 0}
@@ -33,6 +35,7 @@ class Experiment:
         row: row of the paper that it reproduces.
         paper_row: that row with the tables that print it.
         system: system before T5, by its preset; empty for T5.
+        placement: its row in the tables of these systems.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Experiment:
     row: str = ""
     paper_row: str = ""
     system: str = ""
+    placement: Placement = NO_ROW
 
     @property
     def has_seeds(self) -> bool:
@@ -80,24 +84,31 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
         else:
             group[resolved.seed] = arm
     return [
-        Experiment(
-            name=next(iter(by_seed.values())),
-            arms=tuple(by_seed.values()),
-            seeds=tuple(by_seed),
-            style=style,
-            changes={
-                setting: format_value(value)
-                for setting, value in entries[next(iter(by_seed.values()))].change.items()
-                if setting != "seed" or len(by_seed) == 1
-            },
-            row=row,
-            paper_row=paper_row_title(row),
-            system=preset_of(
-                "systems", settings_of_experiment(settings, next(iter(by_seed.values()))).use
-            ),
-        )
-        for style, ((_, row), by_seed) in enumerate(groups)
+        _experiment(settings, by_seed, entries[next(iter(by_seed.values()))], style)
+        for style, (_, by_seed) in enumerate(groups)
     ]
+
+
+def _experiment(
+    settings: Settings, by_seed: Mapping[int, str], entry: Entry, style: int
+) -> Experiment:
+    """Return the experiment of the arms of some seeds, of which `entry` is the first."""
+    resolved = settings_of_experiment(settings, entry.name)
+    return Experiment(
+        name=entry.name,
+        arms=tuple(by_seed.values()),
+        seeds=tuple(by_seed),
+        style=style,
+        changes={
+            setting: format_value(value)
+            for setting, value in entry.change.items()
+            if setting != "seed" or len(by_seed) == 1
+        },
+        row=entry.row,
+        paper_row=paper_row_title(entry.row),
+        system=preset_of("systems", resolved.use),
+        placement=placement(resolved, entry.row),
+    )
 
 
 def histories_by_arm(
@@ -120,10 +131,13 @@ def histories_by_arm(
 
 
 def paper_row_title(name: str) -> str:
-    """Return the name of a row with the tables that print it; empty if no table does."""
+    """Return the name of a row with the tables of T5 that print it.
+
+    The name of another system's row contains its table.
+    """
     tables = [str(row.table) for row in rows_named(name)]
     if not tables:
-        return ""
+        return f"“{name}”" if name else ""
     return f"“{name}” of {'table' if len(tables) == 1 else 'tables'} {', '.join(tables)}"
 
 

@@ -1,6 +1,6 @@
 """The scores that the paper prints, as typed values (its tables 1 to 16).
 
-`paper_tables.json` contains them, keyed ``task.metric``; a benchmark's average is keyed
+`published/paper_tables.json` contains them, keyed ``task.metric``; a benchmark's average is keyed
 ``glue.average`` or ``super_glue.average``. To add a table, add it to that file.
 
 Source: Raffel et al., arXiv 1910.10683, tables 1 to 16; two misprints as D-014 and D-015 say.
@@ -8,13 +8,11 @@ Source: Raffel et al., arXiv 1910.10683, tables 1 to 16; two misprints as D-014 
 
 import difflib
 import functools
-import importlib.resources
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from t5repro.errors import SettingsError
+from t5repro.published.tables import t5_tables
 
 TASK_BY_TASK = 16  # the table with every metric of every task
 BASELINE = "Baseline average"
@@ -58,16 +56,9 @@ class PublishedRow:
         )
 
 
-@functools.cache
-def _tables() -> dict[str, Any]:
-    text = importlib.resources.files("t5repro.report").joinpath("paper_tables.json")
-    tables: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
-    return tables
-
-
 def paper_source() -> str:
     """Return the reference to the paper."""
-    return str(_tables()["source"])
+    return str(t5_tables()["source"])
 
 
 @functools.cache
@@ -81,7 +72,7 @@ def published_rows() -> tuple[PublishedRow, ...]:
             values=row["values"],
             note=row.get("note", ""),
         )
-        for number, table in _tables()["tables"].items()
+        for number, table in t5_tables()["tables"].items()
         for row in table["rows"]
     )
 
@@ -122,7 +113,7 @@ def published_value(task: str, metric: str, *, row: str = BASELINE) -> float | N
 
 def published_title(table: int) -> str:
     """Return the title of a table."""
-    return str(_tables()["tables"][str(table)]["title"])
+    return str(t5_tables()["tables"][str(table)]["title"])
 
 
 def published_score(name: str, key: str, *, split: str) -> float | None:

@@ -194,11 +194,11 @@ class OurScores:
         return f"undefined, lacks {', '.join(map(task_title, missing))}"
 
 
-def our_row(experiment: Experiment, cells: Sequence[TableCell]) -> TableRow:
-    """Return the row of an experiment."""
+def our_row(experiment: Experiment, cells: Sequence[TableCell], *, note: str = "") -> TableRow:
+    """Return the row of an experiment; `note` is the number of its footnote."""
     return TableRow(
         name=experiment.name,
-        note="",
+        note=note,
         is_experiment=True,
         style=experiment.style,
         seeds=counted(len(experiment.arms), "seed") if experiment.has_seeds else "",

@@ -1,17 +1,24 @@
-"""The state of each row that the paper prints: its experiment, and how it differs from the paper's.
+"""The state of each published row: its experiment, and how it differs from the paper's.
 
-`t5repro paper rows` prints the list, and `docs/paper_rows.md` shows it. To add a row, add it to
-`ARMS`, and to `DIFFERENCES` if it is not the paper's configuration.
+`t5repro paper rows` prints the list; `docs/paper_rows.md` shows the rows of T5's paper and
+`docs/system_rows.md` those of the systems before it. To add a row of T5, add it to `ARMS`, and to
+`DIFFERENCES` if it is not the paper's configuration. A row of a system says in
+`published/system_tables.json` which configuration reproduces it, or why none can.
 
 Source: Raffel et al., arXiv 1910.10683, tables 1 to 16.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from t5repro.published.tables import system_tables_content
 from t5repro.report.published_scores import TASK_BY_TASK
+from t5repro.report.titles import AVERAGE
+from t5repro.task_table import BENCHMARK_TITLES, BY_NAME
 
 EXACT = "exact"
+IMPOSSIBLE = "cannot be had: "
 FINAL_MODELS = "final_models.yaml: "  # arms of this run file; others are of paper_rows.yaml
 BASELINE = "baseline"
 REPETITIONS = "baseline, again_2 to again_10"
@@ -151,32 +158,63 @@ class RowState:
     """The state of one printed row.
 
     Attributes:
-        table: number of the table.
+        table: number of the table of T5's paper, or paper and table of a system before T5.
         row: its name there.
-        arm: experiments that reproduce it, of `configs/paper_rows.yaml` or another run file.
+        arm: experiments that reproduce it, of `configs/paper_rows.yaml` or another run file; of a
+            system's row one of `configs/system_rows.yaml`.
         state: ``exact``, ``stand-in: what`` or ``cannot be had: why``, with a remark after a
             semicolon. It covers the settings: pre-training, groups of fine-tuning, changes of
             the row.
     """
 
-    table: int
+    table: int | str
     row: str
     arm: str
     state: str
 
 
 def row_states() -> Iterator[RowState]:
-    """Yield the state of each row, in the order of the tables."""
+    """Yield the state of each row of T5's paper, in the order of the tables."""
     for table, rows in ARMS.items():
         for row, arm in rows.items():
             yield RowState(table, row, arm, DIFFERENCES.get((table, row), EXACT))
     yield RowState(TASK_BY_TASK, "each other row", "", OTHERS_OF_TASK_BY_TASK)
 
 
-def row_states_text() -> str:
-    """Return the states as a table of Markdown."""
+def system_row_states() -> Iterator[RowState]:
+    """Yield the state of each row of the systems before T5, in the order of the tables."""
+    for table in system_tables_content()["tables"]:
+        for row in table["rows"]:
+            state = system_state(table, row)
+            arm = "" if state.startswith(IMPOSSIBLE) else row["configuration"]
+            yield RowState(table["id"], row["name"], arm, state)
+
+
+def system_state(table: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return the state of a row of `system_tables.json`.
+
+    Args:
+        table: its table.
+        row: the row.
+    """
+    content = system_tables_content()
+    if "cannot" in row:
+        return f"{IMPOSSIBLE}{content['reasons'][row['cannot']]}"
+    tasks = list(dict.fromkeys(column.partition(".")[0] for column in table["columns"]))
+    if AVERAGE in tasks:  # of the columns of the table
+        tasks.remove(AVERAGE)
+    missing = [task for task in tasks if task not in BY_NAME and task not in BENCHMARK_TITLES]
+    titles = ", ".join(content["titles"][task] for task in missing)
+    if missing and missing == tasks:
+        return f"{IMPOSSIBLE}columns not implemented: {titles}"
+    stand_ins = content["configurations"][row["configuration"]]["stand_in"]
+    texts = [content["stand_ins"][key] for key in stand_ins]
+    state = f"stand-in: {', '.join(texts)}" if texts else EXACT
+    return f"{state}; columns not implemented: {titles}" if missing else state
+
+
+def row_states_text(states: Iterable[RowState]) -> str:
+    """Return states as a table of Markdown."""
     lines = ["| table | row | experiments | state |", "|---|---|---|---|"]
-    lines += [
-        f"| {state.table} | {state.row} | {state.arm} | {state.state} |" for state in row_states()
-    ]
+    lines += [f"| {state.table} | {state.row} | {state.arm} | {state.state} |" for state in states]
     return "\n".join(lines)

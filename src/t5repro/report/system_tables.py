@@ -1,21 +1,20 @@
 """The result tables of the systems before T5, with our scores next to their rows.
 
-`system_tables.json` contains the tables: a row with ``system`` is the configuration of that preset
-(`config/presets/systems.py`), and is followed by the experiments that use it. Published models are
-larger, and their corpora and vocabularies are others: no difference is computed. To add a table,
-add it to that file.
+`published/system_tables.json` contains the tables. A row is followed by the experiments that have
+its settings, and by those that name it in `row`, with the settings in which they differ
+(`config/system_rows.py`). Corpora and vocabularies of the published models are others, which the
+state of a row says (`row_states`), so no difference of scores is computed.
 
 The figures are those that later reviews quote; they were not compared with the papers themselves.
 Where two sources contradict each other, a sentence below the table names both.
 """
 
-import functools
-import importlib.resources
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from t5repro.report.experiments import Experiment
+from t5repro.config.presets.table import preset_of
+from t5repro.published.tables import key_of, system_tables_content
+from t5repro.report.experiments import Experiment, format_value
 from t5repro.report.published_table import (
     MAX_COLUMNS,
     OurScores,
@@ -26,57 +25,58 @@ from t5repro.report.published_table import (
     our_row,
     printed_row,
 )
+from t5repro.report.row_states import system_state
 from t5repro.report.titles import AVERAGE, format_score
 
 PAPERS = {"SpanBERT": "spanbert", "RoBERTa": "roberta", "ALBERT": "albert"}
 
 
-@functools.cache
-def table_content() -> dict[str, Any]:
-    """Return the content of `system_tables.json`: ``titles`` of columns and ``tables``."""
-    text = importlib.resources.files("t5repro.report").joinpath("system_tables.json")
-    content: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
-    return content
-
-
 def system_tables(
     experiments: Sequence[Experiment], our_scores: OurScores, *, split: str
 ) -> list[PublishedTable]:
-    """Return the tables of the papers of the run's systems, those with rows of ours first.
+    """Return the tables of the run's systems and of the rows it names, those with ours first.
 
     Args:
         experiments: the experiments of the page.
         our_scores: their scores.
         split: the scored split; in tables of another one our scores are not shown.
     """
-    experiments_by_system: dict[str, list[Experiment]] = {}
-    for experiment in experiments:
-        if experiment.system:
-            experiments_by_system.setdefault(experiment.system, []).append(experiment)
+    systems = {experiment.system for experiment in experiments if experiment.system}
+    placed = {experiment.placement.row for experiment in experiments if experiment.placement.row}
     tables = [
-        _table(number, table, experiments_by_system if table["split"] == split else {}, our_scores)
-        for number, table in enumerate(table_content()["tables"], start=1)
-        if PAPERS.get(table["paper"]) in experiments_by_system
-        or any(row.get("system") in experiments_by_system for row in table["rows"])
+        _table(number, table, experiments if table["split"] == split else (), our_scores)
+        for number, table in enumerate(system_tables_content()["tables"], start=1)
+        if PAPERS.get(table["paper"]) in systems
+        or any(_system_of(row) in systems or key_of(table, row) in placed for row in table["rows"])
     ]
     return sorted(tables, key=lambda table: not table.has_ours)
 
 
+def _system_of(row: Mapping[str, Any]) -> str:
+    """Return the system of which a row is a configuration; empty for none."""
+    configuration = system_tables_content()["configurations"].get(row.get("configuration"))
+    return preset_of("systems", configuration["use"]) if configuration else ""
+
+
 def _table(
-    number: int,
-    table: Mapping[str, Any],
-    experiments_by_system: Mapping[str, Sequence[Experiment]],
-    our_scores: OurScores,
+    number: int, table: Mapping[str, Any], experiments: Sequence[Experiment], our_scores: OurScores
 ) -> PublishedTable:
     keys = table["columns"]
     rows: list[TableRow] = []
+    notes: list[str] = []
     for row in table["rows"]:
         printed = [TableCell(text=format_score(value)) for value in row["values"]]
-        rows.append(printed_row(row["name"], printed))
-        rows += [
-            our_row(experiment, [our_scores.cell(experiment, key, None, None) for key in keys])
-            for experiment in experiments_by_system.get(row.get("system", ""), ())
-        ]
+        key = key_of(table, row)
+        ours = [experiment for experiment in experiments if experiment.placement.row == key]
+        if ours:
+            notes.append(f"{row['name']}: {system_state(table, row)}.")
+        rows.append(printed_row(row["name"], printed, note=str(len(notes)) if ours else ""))
+        for experiment in ours:
+            if experiment.placement.differences:
+                notes.append(f"{experiment.name}: {_differences(experiment)}.")
+            cells = [our_scores.cell(experiment, key, None, None) for key in keys]
+            note = str(len(notes)) if experiment.placement.differences else ""
+            rows.append(our_row(experiment, cells, note=note))
     return PublishedTable(
         anchor=f"system-{number}",
         label=_label(table),
@@ -88,8 +88,16 @@ def _table(
         our_deviations=(),
         repetitions=0,
         rows=tuple(rows),
-        notes=(),
+        notes=tuple(notes),
         remarks=tuple(table.get("notes", ())),
+    )
+
+
+def _differences(experiment: Experiment) -> str:
+    """Return the settings in which an experiment differs from its row, with the row's values."""
+    return "stand-in: " + ", ".join(
+        f"{setting} {format_value(ours)} for {format_value(published)}"
+        for setting, (ours, published) in experiment.placement.differences.items()
     )
 
 
@@ -97,7 +105,7 @@ def _column_title(key: str) -> tuple[str, str]:
     """Return the titles of a column's task and metric; an average over its table has no metric."""
     title, metric = column_title(key)
     task = key.partition(".")[0]
-    return table_content()["titles"].get(task, title), "" if task == AVERAGE else metric
+    return system_tables_content()["titles"].get(task, title), "" if task == AVERAGE else metric
 
 
 def _label(table: Mapping[str, Any]) -> str:

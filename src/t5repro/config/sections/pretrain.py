@@ -36,9 +36,12 @@ class Denoiser(Section):
 class MaskedLM(Section):
     """Rows and masks of the objective `masked_lm` (BERT-style models)."""
 
-    rows: Literal["segment_pair", "full_sentences", "doc_sentences"] = "segment_pair"
-    """Rows: two segments of whole sentences (BERT), whole sentences across documents
-    (`full_sentences`), or of one document (`doc_sentences`), as in RoBERTa.
+    rows: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences"] = (
+        "segment_pair"
+    )
+    """Rows: two segments of whole sentences (BERT), two sentences (`sentence_pair`), whole
+    sentences across documents (`full_sentences`), or of one document (`doc_sentences`), as in
+    RoBERTa.
     """
     pair_task: Literal["none", "next_sentence", "sentence_order"] = "next_sentence"
     """Task on the two segments: whether the second one follows the first (BERT), or whether they
@@ -67,6 +70,11 @@ class MaskedLM(Section):
     data. 0 means another mask in every epoch.
     """
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether a row has two segments."""
+        return self.rows in ("segment_pair", "sentence_pair")
+
     @model_validator(mode="after")
     def _fits_together(self) -> "MaskedLM":
         if self.mask_share + self.random_share > 1:
@@ -74,10 +82,10 @@ class MaskedLM(Section):
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more "
                 "than 1"
             )
-        if self.pair_task != "none" and self.rows != "segment_pair":
+        if self.pair_task != "none" and not self.has_pairs:
             raise ValueError(
                 f"pair_task {self.pair_task} needs two segments, and rows {self.rows} have one; "
-                "set rows to segment_pair, or pair_task to none"
+                "set rows to segment_pair or sentence_pair, or pair_task to none"
             )
         return self
 

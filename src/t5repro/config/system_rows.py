@@ -1,0 +1,139 @@
+"""Which row of the systems' tables an experiment reproduces, by its settings.
+
+A configuration of `published/system_tables.json` names presets and changes. An experiment has it if
+network, pre-training and method of fine-tuning are equal. Not compared are text and vocabulary, of
+which the state of the row says what stands in, what papers select on the validation split, what an
+objective does not read, and what changes no result.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from t5repro.config.layers import apply_layers
+from t5repro.config.schema import Settings
+from t5repro.config.tree import leaves_of, nested
+from t5repro.published.tables import system_rows, system_tables_content
+
+SECTIONS = {"model", "pretrain", "finetune", "evaluate"}
+NOT_COMPARED = (
+    "evaluate.[!e]*",  # all but the ensemble
+    "model.published",  # a label
+    # Only where a training stops to save, or which of equal trainings it is
+    "*.micro_batches",
+    "*.checkpoint_every_steps",
+    "*.log_every_steps",
+    "*.keep_checkpoints",
+    "*.repeat",
+    "pretrain.validation_*",
+    "pretrain.chunk_tokens",
+    # The share of the steps is compared, which replaces them
+    "*.warmup_steps",
+    # The papers select them for each task on the validation split
+    "finetune.steps",
+    "finetune.batch_size",
+    "finetune.inputs_length",
+    "finetune.targets_length",
+    "finetune.learning_rate.*",
+    "finetune.groups*",
+    "finetune.mixture*",
+)
+CORRUPTION = ("pretrain.noise_mask", "pretrain.mean_noise_span_length", "pretrain.final_sentinel")
+NOT_READ = {  # objective -> settings that it and its network do not read
+    "masked_lm": (
+        *CORRUPTION,
+        "pretrain.denoisers",
+        "pretrain.concatenate_documents",
+        "model.num_decoder_layers",
+        "model.relative_position_*",
+        "model.target_marker",
+    ),
+    "lm": (
+        *CORRUPTION,
+        "pretrain.denoisers",
+        "pretrain.masked_lm.*",
+        "pretrain.noise_density",
+        "pretrain.inputs_length",
+        "model.num_encoder_layers",
+        "model.relative_position_*",
+        "model.target_marker",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an experiment stands in the systems' tables.
+
+    Attributes:
+        row: the configuration of its rows, or the full name of a row without one; empty for none.
+        differences: setting -> (value of the experiment, value of the row), where they differ.
+    """
+
+    row: str = ""
+    differences: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+NO_ROW = Placement()
+
+
+def placement(settings: Settings, row: str) -> Placement:
+    """Return where an experiment stands: where its settings are equal, else where `row` says.
+
+    Args:
+        settings: of the experiment.
+        row: its `row`.
+    """
+    values = compared(settings.model_dump(mode="json", include=SECTIONS))
+    for name in system_tables_content()["configurations"]:
+        if not _differences(values, settings_of_configuration(name)):
+            return Placement(name)
+    key = system_rows().get(row, "")
+    if key not in system_tables_content()["configurations"]:
+        return Placement(key)  # of a row that cannot be had, or of none
+    return Placement(key, _differences(values, settings_of_configuration(key)))
+
+
+def _differences(
+    values: Mapping[str, Any], published: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return setting -> its value and the published one, where they differ."""
+    # Steps that follow from a number of operations depend on the size of the vocabulary.
+    ignored = "pretrain.steps" if published["pretrain.flops"] else "pretrain.flops"
+    names = dict.fromkeys((*published, *values))  # of another objective, one has more settings
+    return {
+        setting: (values.get(setting), published.get(setting))
+        for setting in names
+        if setting != ignored and values.get(setting) != published.get(setting)
+    }
+
+
+@cache
+def settings_of_configuration(name: str) -> Mapping[str, Any]:
+    """Return the compared settings of a configuration.
+
+    Raises:
+        SettingsError: a preset or a setting of it does not exist.
+    """
+    configuration = system_tables_content()["configurations"][name]
+    tree = Settings().model_dump(mode="json")
+    apply_layers(tree, nested({"use": configuration["use"], **configuration["change"]}))
+    return compared(tree)
+
+
+def compared(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted setting -> value, of the settings that make a configuration.
+
+    Args:
+        tree: complete settings, nested; other sections than `SECTIONS` do not count.
+    """
+    ignored = (*NOT_COMPARED, *NOT_READ.get(tree["pretrain"]["objective"], ()))
+    sections = {name: tree[name] for name in sorted(SECTIONS)}
+    leaves = {".".join(map(str, path)): value for path, value in leaves_of(sections)}
+    return {
+        setting: value
+        for setting, value in leaves.items()
+        if not any(fnmatchcase(setting, pattern) for pattern in ignored)
+    }
