@@ -98,7 +98,7 @@ ENCODER = Family(
     objective="masked_lm",
     needs_inputs=True,
     no_use=frozenset({"num_decoder_layers", "target_marker", "scale_decoder_outputs"}),
-    title="an encoder only",
+    title="an encoder-only network",
 )
 
 ARCHITECTURES: Mapping[str, Family] = {
