@@ -243,7 +243,8 @@ def format_record(row: Row) -> Iterable[Example]:
 def most_frequent_entity(row: Row) -> str:
     """Return the entity that the passage of a query names most often; of several, the first."""
     passage = row["passage"]
-    return max(row["entities"], key=passage.count)  # sorted: the first of equal counts
+    entity: str = max(row["entities"], key=passage.count)  # sorted: the first of equal counts
+    return entity
 
 
 # Tasks
