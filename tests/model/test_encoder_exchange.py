@@ -332,6 +332,10 @@ def test_albert_may_have_more_layers_than_arrays(tmp_path):
         ({"d_kv": 6}, "model.d_kv is 6, only 5 can be exchanged: the BERT, RoBERTa or ALBERT of"),
         ({"biases": False}, "model.biases is False, only True can be exchanged"),
         ({"feed_forward": "swiglu"}, "model.feed_forward is 'swiglu', only 'relu' or 'gelu' or"),
+        (
+            {"block_groups": 2, "embedding_width": 7, "shared_parts": "attention"},
+            "model.shared_parts is 'attention', only 'all' can be exchanged",
+        ),
         ({"block_groups": 2}, "model.embedding_width is 0, only the width of an embedding"),
     ],
 )

@@ -67,6 +67,7 @@ ENCODER_ONLY = frozenset(
         "embedding_width",
         "block_groups",
         "blocks_per_group",
+        "shared_parts",
         "pair_separators",
         "pooler_dropout",
     }
