@@ -21,11 +21,14 @@ class Submission:
         rows: number of rows of the public test set; queries of ReCoRD, answers of MultiRC.
         labels: the leaderboard's label for each label index; if empty, the task's own words, and
             predictions of a task without labels are written unchanged.
+        majority: index of the label that most rows have, for systems that do not answer the task;
+            None if no system leaves it out.
     """
 
     file: str
     rows: int
     labels: tuple[str | int, ...] = ()
+    majority: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ Fine-tuning and prediction do not reach `TASKS`: a new row would rerun all of th
 they look up by name are constants after the rows, and most new tasks need no constant.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from t5repro.task_facts import SPLITS, Files, Submission, TaskFacts
@@ -135,7 +136,7 @@ GLUE_WNLI = _glue(
     files={"validation": ("glue/WNLI/dev.tsv",), "test": ("glue/WNLI/test.tsv",)},
     answer="text",
     validation_rows=71,
-    submission=Submission("WNLI.tsv", 146, BINARY),
+    submission=Submission("WNLI.tsv", 146, BINARY, majority=0),
 )
 GLUE_AX = _glue(
     "glue_ax",
@@ -283,6 +284,12 @@ TASKS: tuple[TaskFacts, ...] = (
     WMT_EN_RO,
 )
 BY_NAME: dict[str, TaskFacts] = {task.name: task for task in TASKS}
+
+# The rows of Winograd schemas with `tasks.text.winograd: labels`, which trains on WNLI.
+WINOGRAD_LABELS: dict[str, TaskFacts] = {
+    "glue_wnli": replace(GLUE_WNLI, answer="label", files=_tsv("WNLI")),
+    "super_glue_wsc": replace(SUPER_GLUE_WSC, answer="label"),
+}
 
 
 def facts_of(name: str) -> TaskFacts:

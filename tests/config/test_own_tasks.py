@@ -160,7 +160,7 @@ def test_an_impossible_description_is_refused_with_key_value_and_what_is_allowed
 
 def test_labels_and_metrics_say_what_an_answer_is() -> None:
     def kind(**change: object) -> str:
-        return known_tasks(load_settings(run_with(**change)).tasks.own)["mine"].answer
+        return known_tasks(load_settings(run_with(**change)).tasks)["mine"].answer
 
     assert kind() == "label"
     assert kind(labels=[]) == "text"
@@ -168,7 +168,7 @@ def test_labels_and_metrics_say_what_an_answer_is() -> None:
 
 
 def test_a_task_of_the_run_file_is_a_row_after_those_of_the_table() -> None:
-    known = known_tasks(load_settings(run_with()).tasks.own)
+    known = known_tasks(load_settings(run_with()).tasks)
     assert list(known) == [*BY_NAME, "mine"]
     assert known["squad"] is BY_NAME["squad"]
     row = known["mine"]

@@ -105,7 +105,6 @@ def test_an_ablation_is_in_no_row_of_the_published_system(change: dict[str, Any]
     [
         {"pretrain.repeat": 3, "pretrain.checkpoint_every_steps": 7, "pretrain.micro_batches": 4},
         {"seed": 5, "finetune.steps": 9, "finetune.learning_rate.factor": 3e-5},
-        {"pretrain.noise_mask": "random_spans", "model.num_decoder_layers": 1},
         {"vocab.vocab_size": 5000, "tokens.languages": ["de"]},
     ],
 )

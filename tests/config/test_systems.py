@@ -15,6 +15,7 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
 from t5repro.config.presets.systems import PRESETS
+from t5repro.config.task_files import check_listed_files
 from t5repro.errors import SettingsError
 from t5repro.estimate.run_files import load_run_files
 
@@ -112,15 +113,15 @@ def test_presets_are_the_same_after_they_were_used() -> None:
     ("change", "message"),
     [
         ({"pretrain.objective": "drop_tokens"}, "masked_lm is the objective of encoder"),
-        ({"finetune.optimizer_state": "continue"}, "heads of an encoder only are new"),
-        ({"pretrain.loss_normaliser": "padded_size"}, "losses of an encoder only are means"),
+        ({"finetune.optimizer_state": "continue"}, "heads of an encoder-only network are new"),
+        ({"pretrain.loss_normaliser": "padded_size"}, "losses of an encoder-only network are"),
         ({"vocab.vocab_size": 32_024}, "leave 4 rows of the embedding unused"),
         ({"model.norm": "rms"}, "model.architecture encoder has learned positions"),
         ({"model.num_encoder_layers": 5, "model.block_groups": 2}, "is not a multiple of"),
         ({"tasks.segments": False}, "tasks.segments"),
         (
             {"tasks.names": ["glue_rte", "wmt_en_de", "glue_wnli"]},
-            "'wmt_en_de', 'glue_wnli'.*are texts",
+            "'wmt_en_de', 'glue_wnli'.* network predicts only labels, numbers, choices and spans;",
         ),
         ({"pretrain.masked_lm.rows": "full_sentences"}, "needs two segments"),
         ({"pretrain.learning_rate.schedule": "constant"}, "warmup_share 0.01 is not read"),
@@ -135,6 +136,76 @@ def test_settings_that_contradict_an_encoder_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         load("bert", **LENGTHS, **change)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            ["glue_sst2", "glue_ax"],
+            r"'glue_ax', and an encoder-only .* \['glue_sst2'\]; add glue_mnli",
+        ),
+        (["glue_sst2", "super_glue_axb"], "'super_glue_axb'.*; add super_glue_rte or glue_rte to"),
+        (["glue_mnli_matched"], r"which are \[\]; add glue_mnli to the same fine-tuning"),
+    ],
+)
+def test_a_task_that_no_head_would_answer_is_refused_before_the_training(
+    names: list[str], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load("bert", **LENGTHS, **{"tasks.names": names})
+    with pytest.raises(SettingsError, match="labels only for tasks that it is trained on"):
+        load("gpt", **LENGTHS, **GPT, **{"tasks.names": names})
+
+
+def test_a_group_of_tasks_needs_the_training_task_of_each_of_its_own() -> None:
+    groups = {"mnli": {"tasks.names": ["glue_mnli"]}, "ax": {"tasks.names": ["glue_ax"]}}
+    with pytest.raises(SettingsError, match="contains 'glue_ax'.*add glue_mnli to the same"):
+        load("bert", **LENGTHS, **{"finetune.groups": groups})
+    load("bert", **LENGTHS, **{"finetune.groups": {"a": {"tasks.names": ["glue_mnli", "glue_ax"]}}})
+
+
+def test_an_ensemble_answers_the_tasks_of_its_members_only() -> None:
+    def ensemble(names: list[str]) -> dict[str, Any]:
+        member = {"use": ["systems/bert"], **LENGTHS, "tasks.names": ["glue_rte", "glue_mrpc"]}
+        both = {**member, "evaluate.ensemble": ["a", "b"], "tasks.names": names}
+        return {
+            "tasks": {"names": ["glue_rte"], "segments": True},
+            "experiments": [
+                {"name": "a", "change": member},
+                {"name": "b", "change": {**member, "pretrain.repeat": 1}},
+                {"name": "both", "change": both},
+            ],
+        }
+
+    load_settings(ensemble(["glue_rte"]))
+    with pytest.raises(SettingsError, match="contains 'glue_cola'.*'glue_mrpc', 'glue_rte'"):
+        load_settings(ensemble(["glue_cola"]))
+
+
+def test_a_network_of_labels_needs_listed_training_rows_of_a_task() -> None:
+    origin = {"origin": "https://example.org/a", "licence": "none"}
+    files = {"tasks/glue/SST-2/dev.tsv": ""}
+    values = {
+        "use": ["systems/bert"],
+        "data": {"sources": [{**origin, "files": files}]},
+        "tasks": {"names": ["glue_sst2"], "segments": True},
+    }
+    with pytest.raises(SettingsError, match="'glue_sst2'.*add its training file to the same"):
+        check_listed_files(load_settings(values))
+    files["tasks/glue/SST-2/train.tsv"] = ""
+    check_listed_files(load_settings(values))
+
+
+def test_winograd_schemas_with_labels_are_tasks_of_an_encoder() -> None:
+    values: dict[str, Any] = {
+        "use": ["systems/bert"],
+        "tasks": {"names": ["glue_wnli", "super_glue_wsc"], "segments": True},
+    }
+    with pytest.raises(SettingsError, match="tasks.text.winograd: labels"):
+        load_settings(values)
+    values["tasks"]["text"] = {"winograd": "labels"}
+    assert load_settings(values).tasks.names == ["glue_wnli", "super_glue_wsc"]
 
 
 GPT = {"use": ["sizes/gpt_tiny"], "model.max_positions": 1024}

@@ -11,13 +11,16 @@ from t5repro.config.row_shapes import row_shape
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.tasks import TaskNames, WindowSettings
+from t5repro.config.sections.tasks import TaskNames, TaskRows, TasksStage, WindowSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError
+from t5repro.files import read_json_lines
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
+from t5repro.jobs.tasks import TasksJob
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
 from t5repro.plan.memory import texts_of
+from t5repro.tasks.build import write_examples
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -42,6 +45,22 @@ def examples(tmp_path: Path) -> dict[str, Path]:
         paths[task] = tmp_path / f"{task}.jsonl"
         paths[task].write_text("".join(json.dumps(row) + "\n" for row in task_rows))
     return paths
+
+
+def test_a_number_is_trained_on_as_the_file_has_it_and_not_as_t5_writes_it(tmp_path: Path) -> None:
+    """BERT's code and its successors read the score of STS-B; T5 rounds it to fifths."""
+    file = tmp_path / "train.tsv"
+    columns = "index genre filename year old_index source1 source2 sentence1 sentence2 score"
+    file.write_text(
+        "\t".join(columns.split()) + "\n" + "\t".join([*"0aaaaaa", "x", "y", "3.3"]) + "\n"
+    )
+    settings = TasksStage(tasks=TaskRows(segments=True))
+    manifest = tmp_path / "manifest.json"
+    write_examples(TasksJob(settings, "glue_stsb", {"train": [file]}, tmp_path / "out", manifest))
+    (row,) = read_json_lines(tmp_path / "out/train.jsonl")
+    assert (row["targets"], row["answer"]) == ("3.2", 3.2)
+    read = read_labelled(tmp_path / "out/train.jsonl", predicts_spans=True)
+    assert (read.answer.kind, read.targets) == ("number", [3.3])
 
 
 def stage_of(tasks, task_vocab, **model: Any) -> FinetuneStage:

@@ -210,6 +210,24 @@ def test_blocks_of_a_group_have_the_same_weights():
     assert names == {"block_0", "block_1", "block_2", "block_6", "block_7", "block_8"}
 
 
+@pytest.mark.parametrize("part", ["attention", "feed_forward"])
+def test_blocks_share_their_attention_or_their_feed_forward_layers(part):
+    """Lan et al., 2020, table 4."""
+    shape = settings("albert_base", embedding_width=7, block_groups=1, shared_parts=part)
+    model = network(shape, labels=2)
+    own = {"attention": "feed_forward", "feed_forward": "attention"}[part]
+    shared_layer = {"attention": "self_attention", "feed_forward": "feed_forward"}
+    blocks = model.encoder.blocks
+    for block in blocks[1:]:
+        assert getattr(block, shared_layer[part]) is getattr(blocks[0], shared_layer[part])
+        norm = f"{shared_layer[part]}_norm"
+        assert getattr(block, norm) is getattr(blocks[0], norm)
+        assert getattr(block, shared_layer[own]) is not getattr(blocks[0], shared_layer[own])
+    assert values(model(batch())).shape[-1] == 2
+    count = sum(array.size for array in arrays_of(model).values())
+    assert count == parameter_count(shape, ROWS, labels=2)
+
+
 def test_every_shared_block_has_its_own_noise():
     model = network(NETWORKS["albert"], dropout_rate=0.1)
     paths = noise_variables(model)

@@ -16,6 +16,8 @@ from t5repro.files import write_json  # noqa: E402
 from t5repro.model.checkpoints import save_weights, weight_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
+from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
+from t5repro.model.trained_as import TrainedAs  # noqa: E402
 from t5repro.model.weight_names import from_huggingface, to_huggingface, weight_names  # noqa: E402
 from t5repro.publish.weights import (  # noqa: E402
     VocabularyFiles,
@@ -107,6 +109,66 @@ def test_the_class_of_hugging_face_follows_from_the_heads(tmp_path, name, head, 
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["architectures"] == [architecture]
     assert len(config.get("id2label", {})) == (4 if head == "labels" else 0)
+
+
+ANSWERS = {
+    "glue_rte": TaskAnswer("label", ("entailment", "not_entailment")),
+    "glue_stsb": TaskAnswer("number"),
+    "super_glue_copa": TaskAnswer("choice", ("choice1", "choice2")),
+}
+
+
+def config_of(folder, name, *tasks, **trained):
+    columns = LabelColumns({task: ANSWERS[task] for task in tasks})
+    model = network(name, labels=columns.total)
+    how = TrainedAs(columns=columns, **trained)
+    write_huggingface(folder, model.settings, arrays_of(model), NO_VOCABULARY, how)
+    return json.loads((folder / "config.json").read_text())
+
+
+def test_labels_have_the_words_of_one_task_and_the_tasks_of_several(tmp_path):
+    one = config_of(tmp_path, "bert", "glue_rte")
+    assert one["id2label"] == {"0": "entailment", "1": "not_entailment"}
+    assert one["label2id"] == {"entailment": 0, "not_entailment": 1}
+    several = config_of(tmp_path, "albert", "glue_stsb", "glue_rte")
+    words = ["glue_rte: entailment", "glue_rte: not_entailment", "glue_stsb"]
+    assert list(several["id2label"].values()) == words
+    number = config_of(tmp_path, "roberta", "glue_stsb")
+    assert number["id2label"] == {"0": "glue_stsb"}
+
+
+def test_choices_alone_are_a_class_of_choices_if_it_has_the_head_of_labels(tmp_path):
+    def architecture(name):
+        return config_of(tmp_path, name, "super_glue_copa")["architectures"]
+
+    assert architecture("bert") == ["BertForMultipleChoice"]
+    assert architecture("albert") == ["AlbertForMultipleChoice"]
+    assert architecture("roberta") == ["RobertaForSequenceClassification"]
+
+
+def test_the_configuration_has_the_dropout_of_the_training(tmp_path):
+    """ALBERT's second version is trained without, and has 0.1 in the head of fine-tuning."""
+    albert = config_of(tmp_path, "albert", "glue_rte", dropout_rate=0.0, classifier_dropout=0.1)
+    rates = ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout_prob")
+    assert [albert[rate] for rate in rates] == [0.0, 0.0, 0.1]
+    roberta = config_of(tmp_path, "roberta", "glue_rte", dropout_rate=0.2, classifier_dropout=0.0)
+    assert (roberta["hidden_dropout_prob"], roberta["classifier_dropout"]) == (0.2, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {"finetune": {"dropout_rate": 0.3, "classifier_dropout": 0.4}, "pretrain": {}},
+            (0.3, 0.4),
+        ),
+        ({"pretrain": {"dropout_rate": 0.0}}, (0.0, 0.0)),
+        ({}, (0.1, 0.1)),
+    ],
+)
+def test_the_training_is_that_of_the_manifest(settings, expected):
+    trained = TrainedAs.of_settings(settings, LabelColumns({}))
+    assert (trained.dropout_rate, trained.head_dropout) == expected
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -270,6 +332,10 @@ def test_albert_may_have_more_layers_than_arrays(tmp_path):
         ({"d_kv": 6}, "model.d_kv is 6, only 5 can be exchanged: the BERT, RoBERTa or ALBERT of"),
         ({"biases": False}, "model.biases is False, only True can be exchanged"),
         ({"feed_forward": "swiglu"}, "model.feed_forward is 'swiglu', only 'relu' or 'gelu' or"),
+        (
+            {"block_groups": 2, "embedding_width": 7, "shared_parts": "attention"},
+            "model.shared_parts is 'attention', only 'all' can be exchanged",
+        ),
         ({"block_groups": 2}, "model.embedding_width is 0, only the width of an embedding"),
     ],
 )
@@ -294,6 +360,9 @@ def test_a_roberta_with_a_head_of_pairs_is_not_exported(tmp_path):
         export_weights(
             manifest, vocabulary=tmp_path / "none", form="huggingface", folder=tmp_path / "exported"
         )
+
+    with pytest.raises(CheckpointError, match="head of pairs, which no RoBERTa of other libraries"):
+        write(tmp_path / "exported", model)
 
 
 def test_keras_hub_has_no_encoder_alone(tmp_path):

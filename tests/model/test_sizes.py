@@ -62,6 +62,33 @@ def test_encoders_have_the_published_number_of_parameters(name):
     assert parameter_count(SIZES[name], rows, labels=1) - label_head == published
 
 
+@pytest.mark.parametrize(
+    ("width", "change", "millions"),
+    [
+        (768, {}, 31),
+        (768, {"shared_parts": "attention"}, 83),
+        (768, {"shared_parts": "feed_forward"}, 57),
+        (768, {"block_groups": 0}, 108),
+        (128, {}, 12),
+        (128, {"shared_parts": "attention"}, 64),
+        (128, {"shared_parts": "feed_forward"}, 38),
+        (128, {"block_groups": 0}, 89),
+    ],
+)
+def test_the_sharings_of_albert_have_the_parameters_of_its_paper(width, change, millions):
+    """Lan et al., 2020, table 4: ALBERT base with a vocabulary of 30,000, in whole millions.
+
+    The paper's 108 has no pooler, its 12 has one: half a million decides the last digit.
+    """
+    base = SIZES["albert_base"]
+    values = {key: getattr(base, key) for key in base.model_fields_set}
+    model = ModelSettings(**{**values, "embedding_width": width, **change})
+    # The body without heads; the paper has no projection at a width of 768.
+    count = parameter_count(model, 30_000, labels=1) - (model.d_model + 1)
+    count -= (width + 1) * model.d_model if width == 768 else 0
+    assert abs(count / 1e6 - millions) < 1.1
+
+
 @pytest.mark.parametrize("name", WITH_HEADS)
 def test_heads_of_pretraining_have_the_published_number_of_parameters(name):
     rows, pair_classes, published = WITH_HEADS[name]

@@ -213,6 +213,29 @@ def test_gradients_of_the_loss_agree_to_a_thousandth(pair):
         assert difference < 1e-3 * np.abs(expected[name]).max() + 1e-6, name
 
 
+@pytest.mark.parametrize("kind", ["Bert", "Albert"])
+def test_the_accuracies_of_pretraining_are_those_of_their_heads(kind, tmp_path):
+    """Of a network with a head of pairs: the most probable piece and class of each prediction."""
+    from t5repro.systems.encoder.loss import MaskedLoss
+
+    theirs = hugging_face(kind.lower() + (" 1x1" if kind == "Albert" else ""), "ForPreTraining")
+    theirs.save_pretrained(tmp_path, safe_serialization=True)
+    ours = ours_from(tmp_path)
+    features = batch(theirs)
+    rows = len(features["encoder_ids"])
+    with torch.no_grad():
+        pieces, pairs = (logits.numpy() for logits in their_logits(theirs, features))
+    targets = pieces.argmax(-1).astype(np.int32)
+    targets[::2] += 1  # wrong in every second row
+    labels = pairs.argmax(-1).astype(np.int32)
+    labels[0] = 1 - labels[0]
+    features["pair_label"] = labels
+    right = [int(n) for n in MaskedLoss().right_answers(ours, features, targets)]
+    real = targets != 0
+    is_right = pieces.argmax(-1) == targets
+    assert right == [(is_right & real).sum(), real.sum(), rows - 1, rows]
+
+
 @pytest.mark.parametrize("pair", CASES, ids=" ".join, indirect=True)
 def test_exported_weights_return_to_the_bit(pair, tmp_path):
     from t5repro.model.checkpoints import weight_variables

@@ -4,6 +4,7 @@ import json
 import os
 import time
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from t5repro.cli.main import main
 from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, sha256_of, write_json_lines
-from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
+from t5repro.publish.leaderboard import LEADERBOARDS, NO_TASKS, write_submission
 from t5repro.task_facts import Submission
 
 PREDICTIONS = {  # task -> predictions for its three rows; the third is never a label
@@ -76,13 +77,20 @@ def small(leaderboard: str) -> dict[str, Submission]:
     return {task: replace(file, rows=3) for task, file in LEADERBOARDS[leaderboard].items()}
 
 
-def submit(folder: Path, leaderboard: str, name: str = "out.zip", **texts: Any) -> Path:
+def submit(
+    folder: Path,
+    leaderboard: str,
+    name: str = "out.zip",
+    trivial: Mapping[str, Path | None] = NO_TASKS,
+    **texts: Any,
+) -> Path:
     write_submission(
         small(leaderboard),
         predictions=folder / "predictions",
         texts=TaskTexts(**texts),
         output=folder / name,
         manifest=folder / "out.manifest.json",
+        trivial=trivial,
     )
     return folder / name
 
@@ -225,6 +233,67 @@ def test_incomplete_predictions_are_refused_and_nothing_is_written(
     with pytest.raises(ArtifactError, match=message):
         submit(folder, "glue")
     assert sorted(item.name for item in folder.iterdir()) == ["predictions"]
+
+
+def test_wnli_without_predictions_has_its_majority_class_if_it_is_named(folder: Path) -> None:
+    """Devlin et al., 2019, section 4.1: WNLI is excluded; its leaderboard file is the majority."""
+    (folder / "predictions" / "glue_wnli.jsonl").unlink()
+    with pytest.raises(ArtifactError, match="glue_wnli.jsonl.*--trivial TASK"):
+        submit(folder, "glue")
+    path = submit(folder, "glue", trivial={"glue_wnli": None})
+    assert files_of(path)["WNLI.tsv"] == "index\tprediction\n0\t0\n1\t0\n2\t0\n"
+    manifest = read_json(folder / "out.manifest.json")
+    assert manifest["counters"]["glue_wnli"] == {"rows": 3, "trivial": True}
+    assert len(manifest["inputs"]) == 10
+
+
+def test_record_without_predictions_has_the_most_frequent_entities(folder: Path) -> None:
+    text = "Ann met Bob in Rome. Bob left."
+    spans = [{"start": 0, "end": 2}, {"start": 8, "end": 10}, {"start": 15, "end": 18}]
+    queries = [{"query": "@placeholder left", "idx": 40 + number} for number in range(3)]
+    record = {"passage": {"text": text, "entities": spans}, "qas": queries, "idx": 0}
+    file = folder / "test.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    (folder / "predictions" / "super_glue_record.jsonl").unlink()
+    path = submit(folder, "super_glue", trivial={"super_glue_record": file})
+    lines = [json.loads(line) for line in files_of(path)["ReCoRD.jsonl"].splitlines()]
+    assert lines == [{"idx": 40 + number, "label": "Bob"} for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "keeps", "message"),
+    [
+        ("glue_wnli", None, True, r"has predictions of \['glue_wnli'\]; leave them out"),
+        ("super_glue_wsc", None, False, r"--trivial names \['super_glue_wsc'\]; tasks of the ben"),
+        ("glue_cola", None, False, "names glue_cola, which networks of labels answer"),
+        ("glue_wnli", Path("test.tsv"), False, "has a majority class and reads no test.tsv"),
+    ],
+)
+def test_trivial_answers_replace_no_prediction_and_only_what_no_network_answers(
+    folder: Path, task: str, file: Path | None, keeps: bool, message: str
+) -> None:
+    if not keeps:
+        (folder / "predictions" / f"{task}.jsonl").unlink()
+    with pytest.raises(ArtifactError, match=message):
+        submit(folder, "glue", trivial={task: file})
+    assert not (folder / "out.zip").exists()
+
+
+def test_labels_of_winograd_schemas_are_those_of_the_leaderboards(folder: Path) -> None:
+    """As an encoder writes them, with `tasks.text.winograd: labels`."""
+    for task, words in (
+        ("glue_wnli", ("entailment", "not_entailment", "x")),
+        ("super_glue_wsc", ("True", "False", "x")),
+    ):
+        rows = [
+            row | {"prediction": word} for row, word in zip(predicted(task), words, strict=True)
+        ]
+        write_json_lines(folder / "predictions" / f"{task}.jsonl", rows)
+    text = TextSettings(winograd="labels")
+    glue = files_of(submit(folder, "glue", text=text))
+    assert glue["WNLI.tsv"].split() == ["index", "prediction", "0", "1", "1", "0", "2", "0"]
+    wsc = files_of(submit(folder, "super_glue", text=text))["WSC.jsonl"].splitlines()
+    assert [json.loads(line)["label"] for line in wsc] == ["True", "False", "False"]
 
 
 def test_the_test_sets_have_these_rows() -> None:

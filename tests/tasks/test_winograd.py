@@ -1,9 +1,15 @@
 """Pronouns: the rows whose indices the release has wrong, and where the rules end."""
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from t5repro.config.sections.tasks import TaskRows, TasksStage, TextSettings
+from t5repro.inputs.labelled_examples import read_labelled
+from t5repro.jobs.tasks import TasksJob
+from t5repro.tasks.build import write_examples
 from t5repro.tasks.registry import task_named
 from t5repro.tasks.winograd import resolve, wsc_rows
 
@@ -17,7 +23,7 @@ def marked(text, pronoun, index, *, span="the", span_index=0, label=True):
     }
     record = {"text": text, "target": target, "label": label, "idx": 0}
     (row,) = wsc_rows(record, "here", "validation", Counter())
-    return row["inputs"], row["candidate"]
+    return f"wsc: {row['text']}", row["candidate"]
 
 
 def test_the_row_whose_pronoun_is_glued_to_a_quotation_mark_is_mended():
@@ -100,3 +106,48 @@ def test_a_pronoun_inside_a_word_is_left_alone_in_dpr(tmp_path):
     (row,) = task.read([path], "train", Counter())
     (example,) = task.to_examples(row)
     assert example.inputs == "wsc: The whale ate her, there?"
+
+
+LABELLED = TasksStage(tasks=TaskRows(segments=True, text=TextSettings(winograd="labels")))
+WNLI = """index\tsentence1\tsentence2\tlabel
+0\tThe drain is clogged with hair. It should be cleaned.\tThe hair should be cleaned.\t0
+1\tThe drain is clogged with hair. It should be cleaned.\tThe drain should be cleaned.\t1
+"""
+
+
+def wsc_record(idx: int, candidate: str, first: int, *, label: bool) -> str:
+    target = {"span1_index": first, "span1_text": candidate, "span2_index": 4, "span2_text": "he"}
+    text = "Mitchell asked Tom if he could lend some money."
+    return json.dumps({"text": text, "target": target, "idx": idx, "label": label}) + "\n"
+
+
+WSC = wsc_record(1, "Tom", 2, label=True) + wsc_record(2, "Mitchell", 0, label=False)
+WSC_TEXT = "Mitchell asked Tom if *he* could lend some money."
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "words", "targets", "segments"),
+    [
+        (
+            "glue_wnli",
+            WNLI,
+            ("not_entailment", "entailment"),
+            [0, 1],
+            tuple(WNLI.splitlines()[1].split("\t")[1:3]),
+        ),
+        ("super_glue_wsc", WSC, ("False", "True"), [1, 0], (WSC_TEXT, "Tom")),
+    ],
+)
+def test_winograd_schemas_are_classifications_of_two_texts_for_networks_of_labels(
+    tmp_path: Path, task: str, text: str, words: tuple[str, ...], targets: list[int], segments
+) -> None:
+    file = tmp_path / "train"
+    file.write_text(text, encoding="utf-8")
+    folder = tmp_path / task
+    write_examples(
+        TasksJob(LABELLED, task=task, files={"train": [file]}, folder=folder,
+                 manifest=tmp_path / "manifest.json")
+    )  # fmt: skip
+    read = read_labelled(folder / "train.jsonl", predicts_spans=True)
+    assert (read.answer.kind, read.answer.words, read.targets) == ("label", words, targets)
+    assert read.texts[0].segments == segments

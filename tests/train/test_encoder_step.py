@@ -12,6 +12,7 @@ from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss, MaskedLoss  # noqa: E402
 from t5repro.systems.label_losses import cross_entropies, label_losses  # noqa: E402
 from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
+from t5repro.train.validation import Validation  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -71,6 +72,27 @@ def test_the_loss_of_pretraining_is_the_sum_of_the_means_of_both_tasks(masked_ba
     of_targets = np.take_along_axis(pieces, targets.numpy()[..., None], axis=-1)[..., 0]
     of_pairs = pairs[np.arange(ROWS), features["pair_label"].numpy()]
     assert float(loss) == pytest.approx(-of_targets[real].mean() - of_pairs.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("pair_classes", [0, 2])
+def test_the_accuracies_are_the_shares_of_right_pieces_and_pairs(masked_batch, pair_classes):
+    """ALBERT, table 5: accuracies of the pre-training tasks; without padding."""
+    features, targets = masked_batch
+    model = encoder(pair_classes=pair_classes)
+    outputs = model(features)
+    logits = np.asarray(outputs[0] if pair_classes else outputs)
+    # The first half of the targets is what the network predicts, as far as they are no padding.
+    targets = targets.numpy()
+    real = targets > 0
+    targets[:4] = np.where(real[:4], logits[:4].argmax(-1), 0)
+    is_right = logits.argmax(-1) == targets
+    expected = {"masked_pieces": is_right[real].mean()}
+    if pair_classes:
+        pairs = np.asarray(outputs[1]).argmax(-1)
+        expected["pairs"] = (pairs == features["pair_label"].numpy()).mean()
+    validation = Validation([(features, tf.constant(targets))], every_steps=1)
+    assert validation.accuracies(model) == pytest.approx(expected)
+    assert 0 < expected["masked_pieces"] < 1
 
 
 def normalised(x, weights, name):

@@ -99,6 +99,7 @@ def _validate(arguments: argparse.Namespace) -> None:
     rules check what only they need to know.
     """
     from t5repro.config.logger_packages import check_logger_packages
+    from t5repro.config.notes import notes
     from t5repro.config.origins import Origins, read_yaml
     from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
@@ -123,7 +124,7 @@ def _validate(arguments: argparse.Namespace) -> None:
         with planned(*paths):
             pass
     nodes = RunPlan(settings).nodes
-    for fault in [*memory_faults(nodes), *device_faults(nodes)]:
+    for fault in [*memory_faults(nodes), *device_faults(nodes), *notes(settings)]:
         print(f"t5repro config validate: warning: {fault}", file=sys.stderr)
     verb = "is" if len(paths) == 1 else "are"
     experiments = ", ".join(experiment.name for experiment in settings.experiments)

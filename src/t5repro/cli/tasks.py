@@ -29,6 +29,14 @@ def add_tasks(commands: Commands) -> None:
     )
     submit.add_argument("--output", type=Path, required=True, help="zip to write")
     submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
+    submit.add_argument(
+        "--trivial",
+        action="append",
+        default=[],
+        metavar="TASK[=FILE]",
+        help="answer a task without predictions trivially: glue_wnli by its majority class, "
+        "super_glue_record from its test file",
+    )
     paper = add_group(commands, "paper", "rows: the rows of published tables")
     add_command(paper, "rows", _list_rows, "print published rows, their experiments and states")
 
@@ -125,22 +133,27 @@ def _submit(arguments: argparse.Namespace) -> None:
     from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
 
     settings = load_run_file(arguments.run_file) if arguments.run_file else load_settings({})
+    trivial = dict(text.partition("=")[::2] for text in arguments.trivial)
     write_submission(
         LEADERBOARDS[arguments.leaderboard],
         predictions=arguments.predictions,
         texts=TaskTexts(text=settings.tasks.text),
         output=arguments.output,
         manifest=arguments.output.with_suffix(".manifest.json"),
+        trivial={task: Path(file) if file else None for task, file in trivial.items()},
     )
+    if trivial:
+        print(f"not predicted, but answered trivially: {', '.join(trivial)}")
     print(f"wrote {arguments.output} and {arguments.output.with_suffix('.manifest.json')}")
 
 
 def _list_tasks(arguments: argparse.Namespace) -> None:
     from t5repro.config.known_tasks import known_tasks
     from t5repro.config.load import load_run_file
+    from t5repro.config.sections.tasks import TaskTexts
 
-    own = load_run_file(arguments.run_file).tasks.own if arguments.run_file else {}
-    for name in known_tasks(own):
+    texts = load_run_file(arguments.run_file).tasks if arguments.run_file else TaskTexts()
+    for name in known_tasks(texts):
         print(name)
 
 

@@ -5,9 +5,10 @@ the models of others (``evaluate.ensemble``). If experiments have groups of task
 on the same group of the other, or on all of an experiment without groups.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from t5repro.config.answered_tasks import check_answered, tasks_with_training_files
 from t5repro.config.experiments import SettingsAt, settings_by_name
 from t5repro.config.groups import finetunings
 from t5repro.config.schema import Settings
@@ -57,10 +58,32 @@ def check_experiments(settings: Settings) -> None:
                     )
             if changed.evaluate.ensemble:
                 _check_ensemble(name, experiments)
+            check_answers(settings, name, tasks_with_training_files)
         # The caller says in which lines of the run file the experiment is.
         except SettingsError as error:
             error.experiment = name
             raise
+
+
+def check_answers(
+    settings: Settings, experiment: str, trained_tasks: Callable[[Settings], Collection[str]]
+) -> None:
+    """Refuse tasks of an experiment that its network, or a member of its ensemble, cannot answer.
+
+    Args:
+        settings: settings of the run.
+        experiment: name of the experiment.
+        trained_tasks: returns the tasks with training rows of a fine-tuning.
+
+    Raises:
+        SettingsError: there is such a task.
+    """
+    at = settings_by_name(settings)
+    changed = at(experiment)
+    members = changed.evaluate.ensemble or [experiment]
+    for group, name in finetunings(changed, experiment).items():
+        finetuned = [at(finetuning_named(at(member), member, group)) for member in members]
+        check_answered(at(name), [trained_tasks(member) for member in finetuned])
 
 
 def _finetunings_settings(

@@ -168,7 +168,7 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
     changed = validated(tree, label=f"experiment {name!r}: ", unchecked=change)
     changed = changed.model_copy(update=unchanged)
     for shared_name in SHARED:
-        if _value(changed, shared_name) != _value(settings, shared_name):
+        if value_of(changed, shared_name) != value_of(settings, shared_name):
             raise SettingsError(
                 f"experiment {name!r} changes {shared_name}; all experiments of a run share "
                 f"{list(SHARED)}",
@@ -237,7 +237,8 @@ def _vocabulary_settings(
     return {**vocab.model_dump(mode="json"), "from_experiment": source}
 
 
-def _value(settings: Settings, name: str) -> Any:
+def value_of(settings: Settings, name: str) -> Any:
+    """Return the value of a setting by its dotted name."""
     value: Any = settings
     for part in name.split("."):
         value = getattr(value, part)

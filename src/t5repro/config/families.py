@@ -67,6 +67,7 @@ ENCODER_ONLY = frozenset(
         "embedding_width",
         "block_groups",
         "blocks_per_group",
+        "shared_parts",
         "pair_separators",
         "pooler_dropout",
     }
@@ -98,7 +99,7 @@ ENCODER = Family(
     objective="masked_lm",
     needs_inputs=True,
     no_use=frozenset({"num_decoder_layers", "target_marker", "scale_decoder_outputs"}),
-    title="an encoder only",
+    title="an encoder-only network",
 )
 
 ARCHITECTURES: Mapping[str, Family] = {

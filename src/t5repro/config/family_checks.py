@@ -7,6 +7,7 @@ architecture. `schema.py` calls `check_family` for the settings of a run and of 
 import unicodedata
 from typing import TYPE_CHECKING
 
+from t5repro.config.families import Family
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.model import tuned_family
 from t5repro.config.sections.vocab import SPECIAL_PIECES
@@ -53,7 +54,7 @@ def _check_labels(settings: "Settings") -> None:
     if finetune.answers == "labels" and not model.family.classifier:
         raise ValueError(
             f"finetune.answers is labels and model.architecture {model.architecture}; a linear "
-            "layer on the last position belongs to language_model (an encoder only has its own)"
+            "layer on the last position belongs to language_model (an encoder has one of its own)"
         )
     family = tuned_family(model, finetune)
     if family.writes_text:
@@ -78,8 +79,8 @@ def _check_labels(settings: "Settings") -> None:
     if text_tasks := _tasks_answered_by(settings, *unanswered):
         raise ValueError(
             f"tasks.names contains {text_tasks}, whose answers are texts, but {which} predicts "
-            "labels, numbers and choices, and an encoder only spans as well; leave them out, "
-            "or set tasks.names in the change of the experiment"
+            f"only {_answer_kinds(family)}; leave them out, or set tasks.names in the change of "
+            "the experiment (WNLI and WSC have labels with tasks.text.winograd: labels)"
         )
     if settings.tasks.names and not settings.tasks.segments:
         raise ValueError(
@@ -93,6 +94,12 @@ def _check_labels(settings: "Settings") -> None:
             f"unused, but {which} needs {len(SPECIAL_PIECES)} for its special pieces; make one "
             "of the two larger or smaller"
         )
+
+
+def _answer_kinds(family: Family) -> str:
+    """Return the kinds of answers of a family that writes no text, for a message."""
+    kinds = "labels, numbers{} choices{}"
+    return kinds.format(",", " and spans") if family.has_span_head else kinds.format(" and", "")
 
 
 def _check_written_labels(settings: "Settings") -> None:
@@ -122,7 +129,7 @@ def _as_sentencepiece_writes(label: str, *, is_trained: bool) -> str:
 
 def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:
     """Return the tasks of the run with one of these kinds of answers; unknown names have none."""
-    known = known_tasks(settings.tasks.own)
+    known = known_tasks(settings.tasks)
     return [name for name in settings.tasks.names if name in known and known[name].answer in kinds]
 
 

@@ -1,19 +1,19 @@
 """The tasks that a run knows: the rows of the table, and a row for each task of `tasks.own`."""
 
-from collections.abc import Mapping
-
-from t5repro.config.sections.tasks import OwnTask
+from t5repro.config.sections.tasks import OwnTask, TaskTexts
 from t5repro.task_facts import TaskFacts
-from t5repro.task_table import BY_NAME
+from t5repro.task_table import BY_NAME, WINOGRAD_LABELS
 
 
-def known_tasks(own: Mapping[str, OwnTask]) -> dict[str, TaskFacts]:
+def known_tasks(texts: TaskTexts) -> dict[str, TaskFacts]:
     """Return the row of each task by name.
 
     Args:
-        own: tasks of the run file, see `tasks.own`.
+        texts: the run's own tasks, and its choice of the answers of WNLI and WSC.
     """
-    return BY_NAME | {name: own_facts(name, definition) for name, definition in own.items()}
+    labelled = WINOGRAD_LABELS if texts.text.winograd == "labels" else {}
+    own = {name: own_facts(name, definition) for name, definition in texts.own.items()}
+    return BY_NAME | labelled | own
 
 
 def own_facts(name: str, definition: OwnTask) -> TaskFacts:

@@ -21,6 +21,7 @@ from t5repro.config.schema import Settings
 from t5repro.config.sections.data import RawFiles
 from t5repro.config.task_files import check_file_names, check_own_names
 from t5repro.config.tree import merge, nested
+from t5repro.config.unread import check_stated
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
 from t5repro.errors import SettingsError
@@ -77,6 +78,7 @@ def load_settings(
     if not keep_withdrawn:
         settings = without_withdrawn(settings, read_files())
     check_experiments(settings)
+    check_stated(settings, change)
     return settings
 
 

@@ -133,7 +133,7 @@ def files_of_tasks(settings: Settings) -> frozenset[str]:
     """Return the names, below `data.folder`, of all files that a task of the run may read."""
     tasks = settings.tasks
     splits: list[Mapping[Any, Iterable[str]]] = [
-        *(task.files for task in known_tasks(tasks.own).values()),
+        *(task.files for task in known_tasks(tasks).values()),
         *tasks.files.values(),
     ]
     return frozenset(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from t5repro.config.dependencies import check_answers
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
@@ -61,7 +62,8 @@ def check_listed_files(settings: Settings) -> None:
     """Refuse a run with tasks, weights or a vocabulary of files that it does not list.
 
     Raises:
-        SettingsError: `data.sources` lacks a file, or a task is unknown.
+        SettingsError: `data.sources` lacks a file, a task is unknown, or a network of labels has no
+            training rows of a task that it is to answer.
     """
     for experiment in settings.experiments:
         changed = settings_of_experiment(settings, experiment.name)
@@ -69,6 +71,12 @@ def check_listed_files(settings: Settings) -> None:
         vocabulary_files(changed)
         for task in changed.tasks.names:
             task_files(settings, task)
+        check_answers(settings, experiment.name, _trained_tasks)
+
+
+def _trained_tasks(settings: Settings) -> set[str]:
+    """Return the tasks of a fine-tuning whose training files are listed."""
+    return {name for name in settings.tasks.names if "train" in task_files(settings, name)}
 
 
 def start_files(settings: Settings) -> list[str]:
@@ -110,7 +118,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     Raises:
         SettingsError: the task is unknown, or `data.sources` lists none of its files.
     """
-    known = known_tasks(settings.tasks.own)
+    known = known_tasks(settings.tasks)
     if task not in known:
         names = sorted(known)
         raise SettingsError(

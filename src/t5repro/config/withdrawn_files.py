@@ -57,7 +57,7 @@ def _drop_tasks(change: dict[str, Any], tasks: set[str]) -> None:
 def _tasks_with(settings: Settings, files: set[str]) -> set[str]:
     """Return the tasks that read one of the files."""
     tasks = set()
-    for task in known_tasks(settings.tasks.own):
+    for task in known_tasks(settings.tasks):
         try:
             splits = task_files(settings, task)
         except SettingsError:  # the run has no files of this task

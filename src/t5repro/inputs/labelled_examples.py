@@ -12,6 +12,7 @@ from t5repro.model.task_rows import SegmentTexts, texts_in
 from t5repro.model.windows import Range
 
 SPANS = "spans"  # key of the positions of the answers, see `tasks.segments`
+NUMBER = "number"  # key of a number to train on, which the reference of the scores may round
 NumberedRow = tuple[int, Mapping[str, Any]]
 
 
@@ -78,7 +79,7 @@ def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
     Raises:
         ArtifactError: it is neither.
     """
-    answer = row.get("answer")
+    answer = row.get(NUMBER, row.get("answer"))
     if isinstance(answer, dict):  # of MultiRC, with the question's id
         answer = answer.get("label")
     if isinstance(answer, int) and words.setdefault(answer, row["targets"]) != row["targets"]:

@@ -54,8 +54,8 @@ class Block(SeededLayer):
         has_cross_attention: whether it attends to an encoder.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of the adapter; features; 0 means none.
-        shared_with: block that lends its weights, except in cross-attention; if absent, the block
-            has its own.
+        shared_with: block that lends its weights, except in cross-attention and those that
+            `model.shared_parts` leaves out; if absent, the block has its own.
         fused_attention: see `Stack`.
         layer: seed, path and precision, see `SeededLayer`.
 
@@ -84,19 +84,27 @@ class Block(SeededLayer):
         self._dropout_rate = dropout_rate
         self._attention_class = FusedAttention if fused_attention else Attention
 
-        def shared_or_new(name: str, create: Callable[[str], Any]) -> Any:
-            return create(name) if shared_with is None else getattr(shared_with, name)
+        def shared_or_new(name: str, create: Callable[[str], Any], part: str) -> Any:
+            is_shared = shared_with is not None and model.shared_parts in ("all", part)
+            return getattr(shared_with, name) if is_shared else create(name)
 
-        self.self_attention_norm: RMSNorm = shared_or_new("self_attention_norm", self._norm)
-        self.self_attention: Attention = shared_or_new("self_attention", self._attention)
+        attention, feed_forward = "attention", "feed_forward"
+        self.self_attention_norm: RMSNorm = shared_or_new(
+            "self_attention_norm", self._norm, attention
+        )
+        self.self_attention: Attention = shared_or_new("self_attention", self._attention, attention)
         # Dropout has no weights, and each block has its own noise.
         self.self_attention_dropout = self._dropout("self_attention_dropout")
         if has_cross_attention:
             self.cross_attention_norm = self._norm("cross_attention_norm")
             self.cross_attention = self._attention("cross_attention")
             self.cross_attention_dropout = self._dropout("cross_attention_dropout")
-        self.feed_forward_norm: RMSNorm = shared_or_new("feed_forward_norm", self._norm)
-        self.feed_forward: FeedForward = shared_or_new("feed_forward", self._feed_forward)
+        self.feed_forward_norm: RMSNorm = shared_or_new(
+            "feed_forward_norm", self._norm, feed_forward
+        )
+        self.feed_forward: FeedForward = shared_or_new(
+            "feed_forward", self._feed_forward, feed_forward
+        )
         self.feed_forward_dropout = self._dropout("feed_forward_dropout")
         self.relative_bias: RelativeBias | None = None
         if model.relative_position_bias == "per_layer":
@@ -106,7 +114,9 @@ class Block(SeededLayer):
             )
         self.adapter: Adapter | None = None
         if adapter_width:
-            self.adapter = shared_or_new("adapter", partial(self._adapter, width=adapter_width))
+            # It follows the feed-forward layer, and is shared with it.
+            create = partial(self._adapter, width=adapter_width)
+            self.adapter = shared_or_new("adapter", create, feed_forward)
 
     def _norm(self, name: str) -> RMSNorm:
         return norm_layer(self._shape, **self.inner(name))

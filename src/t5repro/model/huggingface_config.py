@@ -110,7 +110,9 @@ def _gpt_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
     )
 
 
-def gpt_config(model: ModelSettings, *, embedding_rows: int) -> dict[str, Any]:
+def gpt_config(
+    model: ModelSettings, *, embedding_rows: int, dropout_rate: float = 0.1
+) -> dict[str, Any]:
     """Return the configuration of a GPT, without the ids of its vocabulary."""
     return {
         "architectures": ["OpenAIGPTLMHeadModel"],
@@ -123,11 +125,16 @@ def gpt_config(model: ModelSettings, *, embedding_rows: int) -> dict[str, Any]:
         "afn": "gelu",
         "layer_norm_epsilon": model.norm_epsilon,
         "initializer_range": model.initializer_range,
+        "resid_pdrop": dropout_rate,
+        "embd_pdrop": dropout_rate,
+        "attn_pdrop": dropout_rate,
         "torch_dtype": "float32",
     }
 
 
-def t5_config(model: ModelSettings, *, embedding_rows: int) -> dict[str, Any]:
+def t5_config(
+    model: ModelSettings, *, embedding_rows: int, dropout_rate: float = 0.1
+) -> dict[str, Any]:
     """Return the configuration of a T5 or umT5, without the ids of its vocabulary."""
     is_umt5 = model.relative_position_bias == "per_layer"
     return {
@@ -145,7 +152,7 @@ def t5_config(model: ModelSettings, *, embedding_rows: int) -> dict[str, Any]:
         "relative_attention_num_buckets": model.relative_position_buckets,
         "relative_attention_max_distance": model.relative_position_max_distance,
         "layer_norm_epsilon": model.norm_epsilon,
-        "dropout_rate": 0.1,
+        "dropout_rate": dropout_rate,
         "is_encoder_decoder": True,
         "torch_dtype": "float32",
     }

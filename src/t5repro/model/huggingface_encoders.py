@@ -12,7 +12,8 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
-from t5repro.model.encoder_names import family
+from t5repro.model.encoder_names import HEADS, Family, family
+from t5repro.model.trained_as import UNKNOWN, TrainedAs
 
 # Hugging Face's name of an activation -> ours; the first of several is the one that is written.
 ACTIVATIONS = {
@@ -122,7 +123,11 @@ def _unused_positions(config: Mapping[str, Any]) -> int:
 
 
 def encoder_config(
-    model: ModelSettings, weights: Mapping[str, np.ndarray], *, padding: int
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    *,
+    padding: int,
+    trained: TrainedAs = UNKNOWN,
 ) -> dict[str, Any]:
     """Return the configuration of an encoder-only network, without the ids of its vocabulary.
 
@@ -130,6 +135,7 @@ def encoder_config(
         model: shape of the network.
         weights: arrays by path in our model, which show the heads.
         padding: id of padding.
+        trained: dropout and names of labels.
 
     Raises:
         CheckpointError: no class of Hugging Face has these heads.
@@ -137,7 +143,7 @@ def encoder_config(
     kind = family(model)
     act = next(name for name, setting in ACTIVATIONS.items() if setting == model.feed_forward)
     config: dict[str, Any] = {
-        "architectures": [f"{CLASSES[kind]}{_task(weights)}"],
+        "architectures": [f"{CLASSES[kind]}{_task(kind, weights, trained)}"],
         "model_type": kind,
         "vocab_size": int(weights["embedding"].shape[0]),
         "hidden_size": model.d_model,
@@ -145,8 +151,8 @@ def encoder_config(
         "num_attention_heads": model.num_heads,
         "intermediate_size": model.d_ff,
         "hidden_act": act,
-        "hidden_dropout_prob": 0.1,
-        "attention_probs_dropout_prob": 0.1,
+        "hidden_dropout_prob": trained.dropout_rate,
+        "attention_probs_dropout_prob": trained.dropout_rate,
         "max_position_embeddings": model.max_positions,
         "type_vocab_size": model.token_types,
         "layer_norm_eps": model.norm_epsilon,
@@ -156,7 +162,8 @@ def encoder_config(
     }
     if (labels := weights.get("label_head/bias")) is not None:
         # Ours are named by task; transformers has one list of classes.
-        config["id2label"] = {str(label): f"LABEL_{label}" for label in range(len(labels))}
+        names = trained.label_names(len(labels))
+        config["id2label"] = {str(label): name for label, name in enumerate(names)}
         config["label2id"] = {name: int(label) for label, name in config["id2label"].items()}
     if kind == "roberta":
         config["type_vocab_size"] = 1
@@ -170,12 +177,14 @@ def encoder_config(
             "num_hidden_layers": layers,
             "num_hidden_groups": model.block_groups or layers,
             "inner_group_num": inner,
-            "classifier_dropout_prob": 0.1,
+            "classifier_dropout_prob": trained.head_dropout,
         }
+    else:
+        config["classifier_dropout"] = trained.classifier_dropout
     return config
 
 
-def _task(weights: Mapping[str, np.ndarray]) -> str:
+def _task(kind: Family, weights: Mapping[str, np.ndarray], trained: TrainedAs) -> str:
     """Return the end of the name of the class with the heads of these weights."""
     # A class of Hugging Face has one kind of head.
     has_labels = "label_head/bias" in weights
@@ -187,9 +196,17 @@ def _task(weights: Mapping[str, np.ndarray]) -> str:
             )
         return "ForQuestionAnswering"
     if has_labels:
-        return "ForSequenceClassification"
+        kinds = [answer.kind for answer in trained.columns.answers.values()]
+        # RoBERTa's class of choices has another head than its class of labels, which is ours.
+        is_choice = kinds == ["choice"] and kind != "roberta"
+        return "ForMultipleChoice" if is_choice else "ForSequenceClassification"
     if (bias := weights.get("pair_head/bias")) is None:
         return "ForMaskedLM"
+    if "pair_head" not in HEADS[kind]:
+        raise CheckpointError(
+            "the network has a head of pairs, which no RoBERTa of other libraries has; pre-train "
+            "with pretrain.masked_lm.pair_task: none, or export its fine-tuning"
+        )
     if len(bias) != PAIR_CLASSES:
         raise CheckpointError(
             f"the head of pairs has {len(bias)} classes, that of other libraries {PAIR_CLASSES}; "

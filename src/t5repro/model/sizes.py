@@ -44,7 +44,10 @@ def parameter_count(
     stack_ends += model.max_positions * width * (model.positions == "learned")
     if model.family.predicts_inputs:
         heads = _encoder_heads(model, embedding_rows, pair_classes=pair_classes, labels=labels)
-        return _embeddings(model, embedding_rows) + len(blocks_with_weights(model)) * block + heads
+        blocks = _encoder_blocks(
+            model, attention=attention + norm, feed_forward=feed_forward + norm
+        )
+        return _embeddings(model, embedding_rows) + blocks + heads
     total = embedding_rows * width * (1 if model.tie_embeddings else 2)
     stacks = model.heights
     if model.architecture == "shared_encoder_decoder":
@@ -53,6 +56,14 @@ def parameter_count(
     if "encoder" in model.heights:
         total += model.num_decoder_layers * cross_attention
     return total
+
+
+def _encoder_blocks(model: ModelSettings, *, attention: int, feed_forward: int) -> int:
+    """Return the parameters of all blocks, given those of a block's parts with their norms."""
+    shared, every = len(blocks_with_weights(model)), model.num_encoder_layers
+    attentions = shared if model.shared_parts in ("all", "attention") else every
+    feed_forwards = shared if model.shared_parts in ("all", "feed_forward") else every
+    return attentions * attention + feed_forwards * feed_forward
 
 
 def _embeddings(model: ModelSettings, embedding_rows: int) -> int:

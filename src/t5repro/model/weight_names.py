@@ -47,6 +47,7 @@ ENCODER: dict[str, tuple[object, ...]] = {
     "feed_forward": ("relu", "gelu", "gelu_tanh"),
     "biases": (True,),
     "scale_attention": (True,),
+    "shared_parts": ("all",),
 }
 
 PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}

@@ -1,7 +1,8 @@
 """Submissions to the GLUE and SuperGLUE leaderboards, from predictions of the test sets.
 
 A leaderboard scores a whole benchmark: a zip with one file per task and one line per row of its
-test set. Incomplete predictions are refused. Equal predictions give equal bytes.
+test set. Incomplete predictions are refused; a task that a system does not answer can have trivial
+answers, as WNLI in BERT's paper. Equal predictions give equal bytes.
 
 An answer that is not a label becomes the first label, and a number outside the bounds of its task
 the nearest of them, because the servers accept nothing else; the manifest counts both.
@@ -12,8 +13,10 @@ To add a file, set `submission` in the row of its task.
 
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from t5repro.config.sections.tasks import TaskTexts
@@ -30,6 +33,8 @@ ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that bytes do not depend o
 REGULAR_FILE = 0o100644 << 16  # mode in the upper half of the external attributes
 UNIX = 3  # fixed too: zipfile would write the system of this machine
 
+
+NO_TASKS: Mapping[str, Path | None] = MappingProxyType({})
 
 # Benchmark -> task -> its file.
 LEADERBOARDS: dict[str, dict[str, Submission]] = {
@@ -49,6 +54,7 @@ def write_submission(
     texts: TaskTexts,
     output: Path,
     manifest: Path,
+    trivial: Mapping[str, Path | None] = NO_TASKS,
 ) -> None:
     """Write the zip of a leaderboard and its manifest.
 
@@ -58,41 +64,94 @@ def write_submission(
         texts: text settings of the run, which decide how an answer is read.
         output: zip to write.
         manifest: manifest to write; its counters per task are rows, invalid answers, and lines
-            with another answer than the prediction.
+            with another answer than the prediction, or rows and ``trivial: true``.
+        trivial: tasks without predictions that get a trivial answer -> original file of the test
+            set, or None for a task with a majority class.
 
     Raises:
-        ArtifactError: predictions are missing, incomplete or of another split. All files are
-            checked before anything is written.
+        ArtifactError: predictions are missing, incomplete or of another split, or a task has no
+            trivial answer, or predictions as well. All files are checked before anything is
+            written.
     """
-    paths = {name: predictions / f"{name}.jsonl" for name in submissions}
-    if missing := [path.name for path in paths.values() if not path.is_file()]:
-        raise ArtifactError(
-            f"{predictions} lacks {missing}; a leaderboard takes every task or none: predict them "
-            "with evaluate.split: test and all tasks of the benchmark in tasks.names"
-        )
+    _check_present(predictions, submissions, trivial)
+    paths = {name: predictions / f"{name}.jsonl" for name in submissions} | dict(trivial)
     contents: dict[str, str] = {}
     counters: dict[str, Any] = {}
     for name, submission in submissions.items():
-        task = task_named(name, texts)
-        rows = _read_complete(paths[name], name, submission)
-        answers, replaced = _answers(submission, task, rows)
+        task, path = task_named(name, texts), paths[name]
+        if name in trivial or path is None:
+            rows, answers = _trivial(submission, task, path)
+            counters[name] = {"rows": len(rows), "trivial": True}
+        else:
+            rows = _read_complete(path, name, submission)
+            answers, replaced = _answers(submission, task, rows)
+            counters[name] = {
+                "rows": len(rows),
+                "invalid": task.invalid_count(rows),
+                "replaced": replaced,
+            }
         lines = _lines(submission, rows, answers)
         contents[submission.file] = "".join(line + "\n" for line in lines)
-        counters[name] = {
-            "rows": len(rows),
-            "invalid": task.invalid_count(rows),
-            "replaced": replaced,
-        }
     with atomic_path(output) as temporary:
         write_zip(temporary, contents)
     write_manifest(
         manifest,
         rule="submit",
         settings={"tasks": texts.model_dump(mode="json")},
-        inputs=list(paths.values()),
+        inputs=[path for path in paths.values() if path],
         outputs=[output],
         counters=counters,
     )
+
+
+def _check_present(
+    predictions: Path, submissions: Mapping[str, Submission], trivial: Mapping[str, Path | None]
+) -> None:
+    """Raise ArtifactError unless each task has predictions, or is to get a trivial answer."""
+    if others := sorted(set(trivial) - set(submissions)):
+        raise ArtifactError(f"--trivial names {others}; tasks of the benchmark: {[*submissions]}")
+    present = {name for name in submissions if (predictions / f"{name}.jsonl").is_file()}
+    if both := sorted(present & set(trivial)):
+        raise ArtifactError(
+            f"{predictions} has predictions of {both}; leave them out of --trivial, which replaces "
+            "no prediction"
+        )
+    if missing := [f"{name}.jsonl" for name in submissions if name not in present | set(trivial)]:
+        raise ArtifactError(
+            f"{predictions} lacks {missing}; a leaderboard takes every task or none: predict them "
+            "with evaluate.split: test and all tasks of the benchmark in tasks.names, or fill "
+            "those that the network cannot answer: --trivial TASK"
+        )
+
+
+def _trivial(submission: Submission, task: Task, file: Path | None) -> tuple[Rows, list[Any]]:
+    """Return the rows of a test set with their trivial answers: the majority class, or the task's.
+
+    Raises:
+        ArtifactError: the task has neither, the file is missing, or it is not the test set.
+    """
+    if submission.majority is not None:
+        if file:
+            raise ArtifactError(f"--trivial {task.name} has a majority class and reads no {file}")
+        rows: Rows = [{"idx": number} for number in range(submission.rows)]
+        return rows, [submission.labels[submission.majority]] * len(rows)
+    if task.trivial_answer is None:
+        raise ArtifactError(
+            f"--trivial names {task.name}, which networks of labels answer; allowed: "
+            "tasks that they cannot answer, which are glue_wnli and super_glue_record"
+        )
+    if file is None:
+        raise ArtifactError(
+            f"the trivial answers of {task.name} are made from its test set; name its original "
+            f"file: --trivial {task.name}=FILE"
+        )
+    rows = list(task.read([file], "test", Counter()))
+    if len(rows) != submission.rows:
+        raise ArtifactError(
+            f"{file} has {len(rows)} rows; allowed: {submission.rows}, the whole test set of "
+            f"{task.name}"
+        )
+    return rows, [task.trivial_answer(row) for row in rows]
 
 
 def write_zip(path: Path, contents: Mapping[str, str]) -> None:

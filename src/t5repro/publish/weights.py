@@ -18,7 +18,7 @@ from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
 from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.lineage.leftovers import remove_leftovers
-from t5repro.model.checkpoints import read_arrays
+from t5repro.model.checkpoints import read_arrays, read_labels
 from t5repro.model.encoder_heads import LABEL_HEAD
 from t5repro.model.foreign_weights import (
     FACE_CONFIG,
@@ -29,6 +29,7 @@ from t5repro.model.foreign_weights import (
 )
 from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_encoders import add_roberta_rows, encoder_config
+from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
 from t5repro.vocab.special_pieces import special_id
@@ -66,21 +67,29 @@ def write_huggingface(
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
     vocabulary: VocabularyFiles,
+    trained: TrainedAs = UNKNOWN,
 ) -> list[Path]:
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
 
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
     for ``OpenAIGPTLMHeadModel``; its rows begin with the id 0. An encoder only is one for BERT,
-    RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification`` or
-    ``ForQuestionAnswering``, depending on its heads.
+    RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification``,
+    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does.
 
+    Args:
+        folder: receives the files.
+        model: shape of the network.
+        weights: arrays by path in our model.
+        vocabulary: of the run.
+        trained: dropout and names of labels for the configuration.
+
     Returns:
         The files.
     """
-    export = EXPORTS[model.family.name](model, weights, vocabulary)
+    export = EXPORTS[model.family.name](model, weights, vocabulary, trained)
     # Without this entry of its metadata transformers refuses the file.
     data = save(dict(sorted(export.arrays.items())), metadata={"format": "pt"})
     write_bytes(folder / FACE_WEIGHTS, data)
@@ -115,16 +124,23 @@ class Export(NamedTuple):
 
 
 def _t5(
-    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: VocabularyFiles,
+    trained: TrainedAs,
 ) -> Export:
     arrays = to_huggingface(weights, model)
-    config = t5_config(model, embedding_rows=int(weights["embedding"].shape[0]))
+    rows = int(weights["embedding"].shape[0])
+    config = t5_config(model, embedding_rows=rows, dropout_rate=trained.dropout_rate)
     ids = {"decoder_start_token_id": PAD_ID}
     return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
 
 
 def _gpt(
-    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: VocabularyFiles,
+    trained: TrainedAs,
 ) -> Export:
     if any(name.startswith(LABEL_HEAD) for name in weights):
         raise CheckpointError(
@@ -133,16 +149,20 @@ def _gpt(
             "finetune.answers: text"
         )
     arrays = to_huggingface(weights, model)
-    config = gpt_config(model, embedding_rows=int(weights["embedding"].shape[0]))
+    rows = int(weights["embedding"].shape[0])
+    config = gpt_config(model, embedding_rows=rows, dropout_rate=trained.dropout_rate)
     ids = {"bos_token_id": PAD_ID}  # the first id of each row
     return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
 
 
 def _encoder(
-    model: ModelSettings, weights: Mapping[str, np.ndarray], vocabulary: VocabularyFiles
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: VocabularyFiles,
+    trained: TrainedAs,
 ) -> Export:
     arrays = to_huggingface(weights, model)
-    config = encoder_config(model, weights, padding=PAD_ID)
+    config = encoder_config(model, weights, padding=PAD_ID, trained=trained)
     arrays = add_roberta_rows(arrays, config)
     ids = {"bos_token_id": special_id(CLS, vocabulary.total_ids)}
     return Export(arrays, config, ids, _encoder_tokenizer(model, vocabulary))
@@ -181,7 +201,7 @@ def _encoder_tokenizer(model: ModelSettings, vocabulary: VocabularyFiles) -> Tok
 
 
 EXPORTS: Mapping[
-    str, Callable[[ModelSettings, Mapping[str, np.ndarray], VocabularyFiles], Export]
+    str, Callable[[ModelSettings, Mapping[str, np.ndarray], VocabularyFiles, TrainedAs], Export]
 ] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
 
 
@@ -190,11 +210,13 @@ def write_keras_hub(
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
     vocabulary: VocabularyFiles,
+    trained: TrainedAs = UNKNOWN,
 ) -> list[Path]:
     """Write a preset that ``keras_hub.models.T5Seq2SeqLM.from_preset`` reads.
 
     Its gated activation is the exact GELU; T5 1.1 uses the tanh approximation: logits of a gated
-    model differ by some thousandths.
+    model differ by some thousandths. A preset of T5 has no names of labels, and its dropout is a
+    setting of the library.
 
     Returns:
         The files.
@@ -283,6 +305,7 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
         model,
         weights,
         vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"])),
+        TrainedAs.of_settings(settings, read_labels(manifest.parent / WEIGHTS)),
     )
     remove_leftovers(files)  # of an export that was killed
 

@@ -93,6 +93,22 @@ class Loss(ABC):
             self.target_losses(network, features, targets, z_loss=self.z_loss, training=True)
         )
 
+    def accuracy_names(self, network: Any) -> tuple[str, ...]:
+        """Return the predictions whose accuracy on held-out text is measured; none by default."""
+        return ()
+
+    def right_answers(
+        self, network: Any, features: Features, targets: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the right predictions and all predictions of each of `accuracy_names`, int32.
+
+        Args:
+            network: the network.
+            features: of some rows.
+            targets: of the same rows.
+        """
+        return ()
+
     @property
     def keras_loss(self) -> keras.losses.Loss | None:
         """The same loss for Keras's own step, which sees only the outputs of the network."""

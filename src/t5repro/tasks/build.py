@@ -104,6 +104,8 @@ def _segment_fields(example: Example) -> dict[str, Any]:
         fields["options"] = example.options
     if example.spans:
         fields["spans"] = example.spans
+    if example.number is not None:
+        fields["number"] = example.number
     return fields
 
 

@@ -105,8 +105,9 @@ def format_similarity(
     fifths = np.round(np.float32(row["label"]) * SIMILARITY_STEPS)
     rounded = f"{fifths / SIMILARITY_STEPS:.1f}"
     targets = rounded if float(rounded) >= lowest_target else f"{lowest_target:.1f}"
-    answer = float(rounded) if rounded_answer else float(row["label"])
-    return (Example(inputs, targets, row["idx"], answer, segments),)
+    number = float(row["label"])
+    answer = float(rounded) if rounded_answer else number
+    return (Example(inputs, targets, row["idx"], answer, segments, number=number),)
 
 
 # Files

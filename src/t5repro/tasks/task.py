@@ -38,6 +38,7 @@ class Example:
             the inputs are one text.
         options: possible answers by index, one of them correct; `segments` lack them.
         spans: first character of each gold answer in the last segment, and the one after its last.
+        number: number that a network of numbers is trained on, if it is not `answer`.
     """
 
     inputs: str
@@ -47,6 +48,7 @@ class Example:
     segments: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()
+    number: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Task:
             so that the rules before `evaluate_score` do not depend on the code of metrics.
         baseline: trivial answer; its scores are reported next to the model's.
         labels: words of the answers, by index; empty if answers are numbers or free text.
+        trivial_answer: answer to a row of its files without a model, as `read_prediction` returns
+            it, for a leaderboard that takes every task; None if no system leaves the task out.
         evaluation_only: whether the task is never trained on.
     """
 
@@ -88,6 +92,7 @@ class Task:
     metrics: tuple[str, ...]
     baseline: Baseline
     labels: tuple[str, ...] = ()
+    trivial_answer: Callable[[Row], Any] | None = None
     evaluation_only: bool = False
 
     def invalid_count(self, rows: Iterable[ScoredRow]) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from t5repro.tasks.baselines import MAJORITY, MAJORITY_OF_SCORED
-from t5repro.tasks.glue import ROW_NUMBERS
+from t5repro.tasks.glue import ROW_NUMBERS, classification
 from t5repro.tasks.lines import invalid_data
 from t5repro.tasks.pairs import read_pronoun_blocks
 from t5repro.tasks.predictions import is_blank, is_invalid_label, names_candidate, unchanged
@@ -47,12 +47,25 @@ MISPLACED_PRONOUNS = {
 
 
 def wsc_rows(
-    record: Mapping[str, Any], location: str, split: str, excluded: Counter[str]
+    record: Mapping[str, Any],
+    location: str,
+    split: str,
+    excluded: Counter[str],
+    *,
+    wrong_candidates: bool = False,
 ) -> Iterator[Row]:
-    """Yield the one row of a WSC object; training rows have correct candidates only."""
+    """Yield the one row of a WSC object.
+
+    Args:
+        record: the object.
+        location: its file and line.
+        split: only the rows of ``test`` may lack a label.
+        excluded: counts training rows with a wrong candidate.
+        wrong_candidates: whether training rows may have a wrong candidate.
+    """
     label = label_in(record, location, split, values=(False, True))
     # A wrong candidate says only which noun the pronoun does not refer to, so it gives no target.
-    if split == "train" and label == 0:
+    if split == "train" and label == 0 and not wrong_candidates:
         excluded["wrong_candidate"] += 1
         return
     target = object_in(record, "target", location)
@@ -61,8 +74,7 @@ def wsc_rows(
     first_word = number_in(target, "span1_index", location)
     pronoun = text_in(target, "span2_text", location)
     yield {
-        "inputs": PREFIX
-        + _mark_pronoun(text, pronoun, number_in(target, "span2_index", location), location),
+        "text": _mark_pronoun(text, pronoun, number_in(target, "span2_index", location), location),
         "candidate": _as_in_text(candidate, text, first_word, location),
         "label": label,
         "idx": number_in(record, "idx", location),
@@ -117,7 +129,7 @@ def _as_in_text(span: str, text: str, index: int, location: str) -> str:
 
 def format_candidate(row: Row) -> tuple[Example]:
     """Write a marked text; the target is the candidate, correct or not."""
-    return (Example(row["inputs"], row["candidate"], row["idx"], row["label"]),)
+    return (Example(PREFIX + row["text"], row["candidate"], row["idx"], row["label"]),)
 
 
 # WNLI
@@ -141,7 +153,7 @@ def read_wnli(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iter
     )
     for row in table:
         premise, candidate = resolve(row["premise"], row["hypothesis"], row["location"])
-        yield {**row, "inputs": PREFIX + premise, "candidate": candidate}
+        yield {**row, "text": premise, "candidate": candidate}
 
 
 def resolve(premise: str, hypothesis: str, location: str) -> tuple[str, str]:
@@ -248,6 +260,37 @@ def _highlight(premise: str, position: int) -> str:
     bare = _without_mark(word)
     words[position] = f"*{bare}*" if bare == word else f"*{bare}* {word[-1]}"
     return " ".join(words)
+
+
+# Labels
+
+_READ_WNLI_PAIRS = partial(
+    read_tsv,
+    layouts=(Columns({"sentence1": "sentence1", "sentence2": "sentence2"}, "label"),),
+    parse_label=partial(parse_label_word, labels=LABEL_WORDS),
+    id_columns=ROW_NUMBERS,
+)
+
+# WNLI and WSC as classifications of two texts (`tasks.text.winograd`): WNLI with its files' fields,
+# WSC with the marked text and the candidate.
+AS_LABELS = {
+    "glue_wnli": classification(
+        "glue_wnli",
+        read=_READ_WNLI_PAIRS,
+        prefix="wnli",
+        fields=("sentence1", "sentence2"),
+        labels=("not_entailment", "entailment"),
+        metrics=("accuracy",),
+    ),
+    "super_glue_wsc": classification(
+        "super_glue_wsc",
+        read=partial(read_records, to_rows=partial(wsc_rows, wrong_candidates=True)),
+        prefix="wsc",
+        fields=("text", "candidate"),
+        labels=("False", "True"),
+        metrics=("accuracy",),
+    ),
+}
 
 
 # DPR

@@ -22,6 +22,7 @@ from t5repro.tasks.super_glue import (
     wic_rows_with_pos,
 )
 from t5repro.tasks.task import Example, Row, Task
+from t5repro.tasks.winograd import AS_LABELS
 
 PREMISE_FIRST = ("premise", "hypothesis")
 SIMILARITY_RANGE = (1.0, 5.0)  # the paper's 21 classes
@@ -88,6 +89,11 @@ def padded_as_in_2022(task: Task) -> Task:
     return replace(task, to_examples=partial(format_squad, padded=ASCII_PUNCTUATION))
 
 
+def winograd_labels(task: Task) -> Task:
+    """Answer with one of two labels for two texts (D-049)."""
+    return AS_LABELS[task.name]
+
+
 class Switch(NamedTuple):
     """The effect of one setting of `tasks.text`.
 
@@ -122,6 +128,7 @@ SWITCHES = (
     Switch("multirc_markup", "paper", ("super_glue_multirc",), keep_markup),
     Switch("squad_punctuation", "paper", ("squad",), without_padding),
     Switch("squad_punctuation", "code_2022", ("squad",), padded_as_in_2022),
+    Switch("winograd", "labels", tuple(AS_LABELS), winograd_labels),
 )
 
 

@@ -323,16 +323,22 @@ def counters_of(job: TrainingJob, model: Any, state: LoopState) -> dict[str, Any
         "final_loss": history.rows[-1][1] if history.rows else None,
         "loss_of_step": {str(step): loss for step, loss in history.early_losses.items()},
         "target_tokens": history.all_tokens,
-        **_validation_counters(history),
+        **_validation_counters(job, model, history),
         "target_padding_share": 1 - history.all_tokens / targets if targets else None,
         **(job.counters(training.steps) if training.steps else {}),
         **({CHANGED: state.changed} if state.changed else {}),
     }
 
 
-def _validation_counters(history: History) -> dict[str, float]:
+def _validation_counters(job: TrainingJob, model: Any, history: History) -> dict[str, Any]:
+    """Return the last loss on held-out text, and the accuracies there after the last step."""
     losses = list(history.validation_losses.values())
-    return {"final_validation_loss": losses[-1]} if losses else {}
+    if not losses or not job.validation:
+        return {}
+    # Measured from the weights that are written, so also after a resumption at the last step.
+    accuracies = job.validation().accuracies(model)
+    named = {"final_validation_accuracies": accuracies} if accuracies else {}
+    return {"final_validation_loss": losses[-1], **named}
 
 
 def _numbers_in(variables: Iterable[Any]) -> int:

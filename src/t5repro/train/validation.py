@@ -1,4 +1,4 @@
-"""The loss on held-out text, which tells learning from memorising."""
+"""The loss and the accuracies on held-out text, which tell learning from memorising."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -36,6 +36,28 @@ class Validation:
             summed += float(batch_sum)
             tokens += int(batch_tokens)
         return summed / tokens
+
+    def accuracies(self, model: Any) -> dict[str, float]:
+        """Return the share of right predictions by name, of networks that predict parts of a row.
+
+        Of an encoder these are masked pieces, and pairs: next sentence or sentence order.
+        """
+        names = model.objective.accuracy_names(model.network)
+        if not names:
+            return {}
+        counted = engine().compiled_sums(model, right_answers)
+        self._batches = list(self._batches)
+        totals = [0] * (2 * len(names))
+        for batch in self._batches:
+            totals = [total + int(n) for total, n in zip(totals, counted(batch), strict=True)]
+        pairs = zip(totals[::2], totals[1::2], strict=True)
+        return {name: right / answers for name, (right, answers) in zip(names, pairs, strict=True)}
+
+
+def right_answers(model: Any, features: Any, targets: Any) -> tuple[Any, ...]:
+    """Return the right and all predictions of the rows of one replica, see `Loss`."""
+    answers: tuple[Any, ...] = model.objective.right_answers(model.network, features, targets)
+    return answers
 
 
 def sums(model: Any, features: Any, targets: Any) -> tuple[Any, Any]:

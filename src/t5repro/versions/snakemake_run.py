@@ -13,6 +13,7 @@ from snakemake.logging import LogEvent, logger
 
 from t5repro.config.load import load_settings
 from t5repro.config.logger_packages import check_logger_packages
+from t5repro.config.notes import notes
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
@@ -185,6 +186,8 @@ class SnakemakeRun:
             announce(f"records of this run will name no commit: {cure}")
         if fault := seal.linked_results(self.settings.run.name):
             announce(fault)
+        for note in notes(self.settings):
+            announce(note)
         remove_leftovers_of_commands(Path())
         power_loss.note_begin()
         sigterm.handle_sigterm_in_thread(on_signal=self._begin_no_more_jobs)

@@ -108,6 +108,10 @@ class ModelSettings(Section):
     """Groups into which the blocks of an encoder only are divided; all blocks of a group have the
     same weights (ALBERT: 1). 0 means that each block has its own.
     """
+    shared_parts: Literal["all", "attention", "feed_forward"] = "all"
+    """Weights that the blocks of a group share: all, or those of attention or of the feed-forward
+    layer, each with its norm (ALBERT's table 4); every block then has its own other ones.
+    """
     blocks_per_group: int = Field(1, ge=1)
     """Blocks with weights of their own in a group, which repeats them in this order (ALBERT's inner
     groups).
@@ -207,6 +211,11 @@ class ModelSettings(Section):
             raise ValueError(
                 f"model.num_encoder_layers {self.num_encoder_layers} is not a multiple of "
                 f"model.block_groups times model.blocks_per_group, {repeated_blocks}"
+            )
+        if self.shared_parts != "all" and not self.block_groups:
+            raise ValueError(
+                f"model.shared_parts is {self.shared_parts} and model.block_groups 0, with which "
+                "blocks share nothing; set model.block_groups to 1, or model.shared_parts to all"
             )
         return self
 

@@ -37,6 +37,28 @@ class MaskedLoss(Loss):
         pieces = outputs[0] if network.pair_classes else outputs
         return token_losses(targets, pieces, z_loss)
 
+    def accuracy_names(self, network: Any) -> tuple[str, ...]:
+        """Return the names of the predictions: masked pieces, and pairs if there is their head."""
+        return ("masked_pieces", "pairs") if network.pair_classes else ("masked_pieces",)
+
+    def right_answers(
+        self, network: Any, features: Features, targets: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the right predictions and all predictions of masked pieces and of pairs.
+
+        Source: BERT ``run_pretraining.metric_fn``.
+        """
+        encoded = network.encode(features, training=False)
+        logits = network.masked_logits(encoded, features["target_positions"])
+        is_masked = targets != PAD_ID
+        is_right = ops.logical_and(ops.argmax(logits, axis=-1) == targets, is_masked)
+        answers = [is_right, is_masked]
+        if network.pair_classes:
+            pairs = ops.argmax(network.pair_head(network.pooled(encoded)), axis=-1)
+            is_right = pairs == features["pair_label"]
+            answers += [is_right, ops.ones_like(is_right)]
+        return tuple(ops.sum(ops.cast(answer, "int32")) for answer in answers)
+
     def term_weights(
         self, network: Any, features: Features, targets: Tensor, divisor: Tensor
     ) -> dict[str, Tensor]:
