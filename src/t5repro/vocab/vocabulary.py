@@ -38,8 +38,7 @@ class Vocabulary:
         self._processor = processor
         self.total_ids: int = processor.get_piece_size()
         self.extra_ids = 0
-        # SentencePiece returns the unknown id for a piece that the model lacks.
-        while processor.piece_to_id(sentinel_piece(self.extra_ids)) != UNK_ID:
+        while self.piece_id(sentinel_piece(self.extra_ids)) is not None:
             self.extra_ids += 1
 
     @classmethod
@@ -88,23 +87,29 @@ class Vocabulary:
         """Refuse sentinels that are not the last ids in descending order, or have no space sign."""
         # Where the model does not have them as pieces, the bytes name them in its settings only.
         texts = {text.decode() for text in PLAIN_SENTINEL.findall(proto)}
-        plain = sorted(text for text in texts if self._processor.piece_to_id(text) != UNK_ID)
+        plain = sorted(text for text in texts if self.piece_id(text) is not None)
         if plain:
             raise VocabularyError(
-                f"{where} has the piece {plain[0]!r} as id {self._processor.piece_to_id(plain[0])} "
+                f"{where} has the piece {plain[0]!r} as id {self.piece_id(plain[0])} "
                 f"({len(plain)} such pieces); T5's sentinels are the last ids and begin with "
                 f"SentencePiece's sign for a space, as {sentinel_piece(0)!r}: weights of this "
                 "vocabulary cannot be used, and for a new training remove the pieces from its "
                 "user-defined symbols"
             )
         for number in range(self.extra_ids):
-            actual = self._processor.piece_to_id(sentinel_piece(number))
+            actual = self.piece_id(sentinel_piece(number))
             if actual != self.total_ids - 1 - number:
                 raise VocabularyError(
                     f"{where} has {sentinel_piece(number)!r} as id {actual}; T5's sentinels are "
                     f"the last ids in descending order, here {self.total_ids - 1 - number}: name "
                     "another vocabulary, or remove the pieces from its user-defined symbols"
                 )
+
+    def piece_id(self, piece: str) -> int | None:
+        """Return the id of a piece, as the model spells it; None if the vocabulary lacks it."""
+        number: int = self._processor.piece_to_id(piece)
+        # SentencePiece returns the unknown id for a piece that the model lacks.
+        return None if number == UNK_ID else number
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without EOS."""
