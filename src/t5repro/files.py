@@ -18,14 +18,13 @@ from typing import Any
 
 from t5repro.artifacts import MANIFEST
 from t5repro.errors import ArtifactError, RawDataError, storage_error
-from t5repro.strict_json import MAX_BYTES, parse_json
+from t5repro.strict_json import MAX_BYTES, parse_json, parse_line
 
 HASH_BLOCK_BYTES = 1 << 20
 TEMPORARY_PREFIX = ".writing-"
 SPILL_SUFFIX = "-spill"  # of a temporary folder
-# `json.dumps` creates an encoder and `json.loads` checks its options at every call, i.e. row.
+# `json.dumps` creates an encoder at every call, i.e. row.
 LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
-LINE_DECODER = json.JSONDecoder()
 # The first key of a manifest: SHA-256 of its text with zeros in this place.
 NO_CHECKSUM = "0" * 64
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer begins
@@ -184,8 +183,8 @@ def read_json_lines(path: Path) -> Iterator[dict[str, Any]]:
     with handle:
         for number, line in enumerate(handle, start=1):
             try:
-                row = LINE_DECODER.decode(line)
-            except json.JSONDecodeError as error:
+                row = parse_line(line)
+            except ValueError as error:
                 raise ArtifactError(
                     f"{path} line {number} is not JSON ({error}); delete it and rerun its stage"
                 ) from error

@@ -38,6 +38,28 @@ def test_a_setting_that_names_no_language_is_refused(settings, code: str) -> Non
         load_settings(settings(code))
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("english", "; nearest: 'en'"),
+        ("Englsh", "; nearest: 'en'"),
+        ("deutsch", "; nearest: 'de'"),
+        ("EN", "; nearest: 'en'"),
+        ("zh_CN", "; nearest: 'zh-cn'"),
+        ("xx", "; nearest: 'xh'"),
+        ("1", ""),
+    ],
+)
+def test_the_nearest_known_language_is_named(tmp_path: Path, code: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings({"c4.languages": [code]})
+    assert str(caught.value).endswith(f"such as 'zh-cn'{expected}")
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"text": "a", "lang": code}) + "\n")
+    with pytest.raises(RawDataError, match=f"such as 'en'{expected}; correct it"):
+        list(read_rows(path, path.name, TextRows(files=["rows.jsonl"], language_column="lang")))
+
+
 @pytest.mark.parametrize("code", WRONG)
 def test_a_row_that_names_no_language_is_refused(tmp_path: Path, code: str) -> None:
     path = tmp_path / "rows.jsonl"

@@ -390,3 +390,20 @@ def test_a_setting_that_records_do_not_have_is_recorded_if_it_is_changed() -> No
     alone = load_settings({"devices.engine": "jax"})
     assert flatten(changed).keys() == flatten(alone).keys()
     assert (flatten(alone)["devices.remat"], flatten(alone)["devices.mesh.model"]) == ("none", 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"modl": {"d_model": 8}}, "unknown setting 'modl'; nearest: 'model'"),
+        ({"modl.d_model": 8}, "unknown setting 'modl'; nearest: 'model'"),
+        ({"c4": {"sparc": {"python": ""}}}, "'c4.sparc'; nearest: 'c4.spark'"),
+        ({"fintune": {}}, "'fintune'; nearest: 'finetune'"),
+        ({"sed": 1}, "'sed'; nearest: 'seed'"),
+    ],
+)
+def test_a_misspelt_section_is_answered_with_the_section(
+    settings: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(SettingsError, match=expected):
+        load_settings(settings)

@@ -3,7 +3,7 @@
 import pytest
 
 from t5repro.config.load import load_settings
-from t5repro.config.task_files import start_files, task_files, vocabulary_files
+from t5repro.config.task_files import start_files, task_files, tokenizer_files, vocabulary_files
 from t5repro.errors import SettingsError
 
 
@@ -64,6 +64,13 @@ def test_a_vocabulary_that_the_run_does_not_list_is_refused() -> None:
     assert vocabulary_files(listed) == ["t5/spiece.model"]
     with pytest.raises(SettingsError, match=r"model_file is 'b', which data.sources does not"):
         vocabulary_files(with_start("a", **{"vocab.model_file": "b"}))
+
+
+def test_listed_files_of_a_tokenizer_next_to_the_vocabulary_are_read_with_it() -> None:
+    listed = ("t5/spiece.model", "t5/tokenizer_config.json", "t5/README.md", "tokenizer.json")
+    settings = with_start(*listed, **{"vocab.model_file": "t5/spiece.model"})
+    assert tokenizer_files(settings) == ["t5/tokenizer_config.json"]
+    assert tokenizer_files(with_start(*listed)) == []
 
 
 def test_beam_search_for_a_task_that_the_run_does_not_have_is_refused() -> None:

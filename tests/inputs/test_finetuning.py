@@ -379,6 +379,10 @@ def test_targets_with_characters_that_the_vocabulary_lacks_are_counted(
     load(settings_of(), examples, vocabulary, task_vocab)
     expected = "task mine: 2 of 3 targets have characters that the vocabulary lacks, such as '{'"
     assert expected in capsys.readouterr().err
+    examples = write_examples({"mine": [("an input", "the  mill"), ("an input", "the mill")]})
+    load(settings_of(), examples, vocabulary, task_vocab)
+    expected = "task mine: 1 of 2 targets are changed by the vocabulary, such as 'the  mill' to"
+    assert expected in capsys.readouterr().err
 
 
 def test_the_progress_of_tokenising_counts_different_texts(vocabulary: Path, capsys):

@@ -9,7 +9,7 @@ import pytest
 import sentencepiece
 
 pytest.importorskip("keras")
-from t5repro.errors import CheckpointError, RawDataError, VocabularyError
+from t5repro.errors import ArtifactError, CheckpointError, RawDataError, VocabularyError
 from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
 from t5repro.model.foreign_weights import read_foreign
 from t5repro.publish.weights import VocabularyFiles, write_huggingface
@@ -176,3 +176,83 @@ def test_a_vocabulary_that_is_a_pointer_is_named(tmp_path):
     (tmp_path / "v.model").write_text(POINTER)
     with pytest.raises(RawDataError, match=r"v.model is a pointer of git LFS"):
         Vocabulary.load(tmp_path / "v.model")
+
+
+def state(folder: Path, name: str, **values):
+    """Write one file of a tokenizer in place of the exported ones."""
+    for path in folder.glob("*token*"):
+        path.unlink()
+    (folder / name).write_text(json.dumps(values))
+
+
+def ids(first, step, count=8):
+    return {f"<extra_id_{k}>": first + step * k for k in range(count)}
+
+
+def decoder_of(tokens):
+    return {str(number): {"content": text} for text, number in tokens.items()}
+
+
+def list_of(tokens):
+    return [{"id": number, "content": text} for text, number in tokens.items()]
+
+
+# The vocabulary has 56 pieces, the weights 96 rows: without a statement there are 40 sentinels.
+@pytest.mark.parametrize(
+    ("name", "values", "sentinels"),
+    [
+        ("config.json", {}, 40),
+        ("added_tokens.json", ids(63, -1), 8),
+        ("tokenizer_config.json", {"added_tokens_decoder": decoder_of(ids(63, -1))}, 8),
+        ("tokenizer_config.json", {"additional_special_tokens": list(ids(0, 0, 5))}, 5),
+        ("tokenizer_config.json", {"extra_special_tokens": list(ids(0, 0, 5))}, 5),
+        ("tokenizer_config.json", {"extra_ids": 10}, 10),
+        ("tokenizer_config.json", {"extra_ids": 0, "additional_special_tokens": None}, 40),
+        ("special_tokens_map.json", {"extra_special_tokens": [{"content": "<extra_id_0>"}]}, 1),
+        ("tokenizer.json", {"added_tokens": list_of(ids(63, -1) | {"[PAD]": 0, "</s>": 1})}, 8),
+    ],
+)
+def test_sentinels_are_found_in_each_file_of_a_tokenizer(folder, tmp_path, name, values, sentinels):
+    config = json.loads((folder / "config.json").read_text())
+    state(folder, name, **(values or config))
+    import_weights(folder, tmp_path / "out")
+    vocabulary = Vocabulary.load(tmp_path / "out" / "sentencepiece.model")
+    assert vocabulary.extra_ids == sentinels
+    assert vocabulary.encode("<extra_id_0>") == [56 + sentinels - 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("added_tokens.json", ids(56, 1),
+         "json has the token '<extra_id_0>' as id 56, the vocabulary of 64 ids .* has it as id 63"),
+        ("added_tokens.json", ids(63, -1) | {"<sep>": 64}, "'<sep>' as id 64, .* lacks it"),
+        ("added_tokens.json", {"<sep>": "many"}, "added token '<sep>' with id 'many'"),
+        ("tokenizer_config.json", {"added_tokens_decoder": decoder_of(ids(100, -1))},
+         "'<extra_id_0>' as id 100, .* has it as id 63"),
+        ("tokenizer_config.json", {"added_tokens_decoder": ["<extra_id_0>"]},
+         "'<extra_id_0>' as id 0, "),
+        ("tokenizer_config.json", {"additional_special_tokens": ["<extra_id_7>"]},
+         "'<extra_id_7>', the vocabulary of 57 ids with 1 sentinels lacks it"),
+        ("tokenizer_config.json", {"additional_special_tokens": 7}, "added token 7"),
+        ("tokenizer_config.json", {"extra_ids": "8"}, "extra_ids '8'; it must be a number"),
+        ("tokenizer_config.json",
+         {"extra_ids": 9, "additional_special_tokens": list(ids(0, 0))},
+         "states extra_ids 9, the vocabulary has 8 sentinels"),
+        ("special_tokens_map.json", {"additional_special_tokens": ["[ENT]"]},
+         r"'\[ENT\]', .* lacks"),
+        ("tokenizer.json", {"added_tokens": list_of({"word1": 100})}, "'word1' as id 100"),
+    ],
+)  # fmt: skip
+def test_a_token_that_the_vocabulary_does_not_encode_so_is_refused_by_name(
+    folder, tmp_path, name, values, message
+):
+    state(folder, name, **values)
+    with pytest.raises(VocabularyError, match=message):
+        import_weights(folder, tmp_path / "out")
+
+
+def test_a_file_of_a_tokenizer_that_is_no_mapping_is_refused(folder, tmp_path):
+    (folder / "added_tokens.json").write_text('["<extra_id_0>"]')
+    with pytest.raises(ArtifactError, match="added_tokens.json has a list; it must be a mapping"):
+        import_weights(folder, tmp_path / "out")

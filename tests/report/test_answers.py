@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_run import VOCABULARY, write_vocabulary
 
 from t5repro.config.schema import ReportStage
 from t5repro.errors import ArtifactError
@@ -202,6 +204,7 @@ def texts_of(
     predictions: dict[str, list[Path]],
     answers: dict[str, Path],
     trace: Path | None = None,
+    vocabularies: Mapping[str, Path] | None = None,
 ) -> Any:
     files = {
         name: {arm: Path(f"{folder}/{arm}/{file}") for arm in report.scores}
@@ -224,6 +227,7 @@ def texts_of(
             trace=trace,
             predictions=predictions,
             answers=answers,
+            vocabularies=vocabularies or {},
         )
     )
 
@@ -250,6 +254,31 @@ def test_the_report_links_to_answers_and_shows_intervals_in_any_order_of_files(r
     ]
     reversed_files = {arm: paths[::-1] for arm, paths in predictions.items()}
     assert texts_of(report, reversed_files, dict(reversed(pages.items()))) == texts
+
+
+def test_the_answers_say_which_targets_the_vocabulary_of_an_experiment_cannot_write(
+    report: Any,
+) -> None:
+    arm, other = sorted(report.scores)
+    write_vocabulary(Path())
+    targets = ["yes or no", "yes  or no", "yes\u4e00", "no\u4e01"]
+    predictions = {}
+    for name in (arm, other):
+        path = Path(f"evaluate_predict/{name}/glue_cola.jsonl")
+        rows = [{**row(1, "yes"), "targets": target} for target in targets]
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in rows))
+        predictions[name] = [path]
+    pages = {"glue_cola": Path("report/answers/glue_cola.html")}
+    texts = texts_of(report, predictions, pages, vocabularies={arm: VOCABULARY})
+    page = html.unescape(texts.answers["glue_cola"])
+    (note,) = re.findall(r'<p class="note">(.*cannot be answered exactly)', page)
+    assert note == (
+        f"{arm}: 2 of 4 targets have characters that the vocabulary lacks, such as '\u4e00'; the "
+        "model writes ⁇ in their place; 1 of 4 targets are changed by the vocabulary, such as "
+        "'yes  or no' to 'yes or no', so these rows cannot be answered exactly"
+    )
+    texts = texts_of(report, predictions, pages)
+    assert "cannot be answered exactly" not in texts.answers["glue_cola"]
 
 
 def test_targets_that_the_vocabulary_cannot_spell_are_said_of_their_experiment() -> None:

@@ -129,7 +129,7 @@ def test_required_characters_get_a_piece_though_the_text_lacks_them(sample: Path
     assert "\n§\t" in pieces
 
 
-def adopt(tmp_path, source, size, extra_ids=8):
+def adopt(tmp_path, source, size, extra_ids=8, tokenizer=()):
     settings = VocabStage.model_validate(
         {"vocab": {"vocab_size": size, "extra_ids": extra_ids, "character_coverage": 1.0}}
     )
@@ -137,6 +137,7 @@ def adopt(tmp_path, source, size, extra_ids=8):
         VocabJob(
             settings,
             model_file=source,
+            tokenizer=tokenizer,
             model=tmp_path / "adopted.model",
             pieces=tmp_path / "adopted.vocab",
             manifest=tmp_path / "adopted.json",
@@ -177,6 +178,18 @@ def test_a_vocabulary_of_another_number_of_pieces_names_the_setting(tmp_path):
     source.write_bytes(bare_model())
     with pytest.raises(VocabularyError, match="has 44 ids .* set vocab.vocab_size to 36"):
         adopt(tmp_path, source, 50)
+
+
+def test_an_adopted_vocabulary_has_the_sentinels_that_its_tokenizer_states(tmp_path):
+    source, tokenizer = tmp_path / "spiece.model", tmp_path / "added_tokens.json"
+    source.write_bytes(bare_model())
+    tokenizer.write_text('{"<extra_id_0>": 43, "<extra_id_1>": 42}')
+    assert adopt(tmp_path, source, 36, tokenizer=[tokenizer]) == add_sentinels(bare_model(), 8)
+    inputs = read_json(tmp_path / "adopted.json")["inputs"]
+    assert [Path(entry["path"]) for entry in inputs] == [source, tokenizer]
+    tokenizer.write_text('{"<extra_id_0>": 135}')
+    with pytest.raises(VocabularyError, match="'<extra_id_0>' as id 135, .* has it as id 43"):
+        adopt(tmp_path, source, 36, tokenizer=[tokenizer])
 
 
 def test_a_file_that_is_no_vocabulary_is_refused(tmp_path):

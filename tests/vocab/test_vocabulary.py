@@ -35,6 +35,36 @@ def test_decoding_stops_at_eos_and_reads_padding_rows_as_unknown(model: Path):
     assert vocabulary.decode(np.array([0, *ids, 0, 0])) == "The mill"
 
 
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        (["the mill", "", "moara se învârte"], ""),
+        (["the mill", "{x"], "1 of 2 targets have characters that the vocabulary lacks, such as "
+         "'{'; the model writes ⁇ in their place"),
+        (["the  mill", "the mill", "the  mill"],
+         "2 of 3 targets are changed by the vocabulary, such as 'the  mill' to 'the mill'"),
+        (["the mill "], "such as 'the mill ' to 'the mill'"),
+        (["the\u00a0mill"], r"such as 'the\xa0mill' to 'the mill'"),
+        (["ｍill"], "such as 'ｍill' to 'mill'"),
+        (["i\u0302n"], r"such as 'i\u0302n' to '\xeen'"),
+        (["the mill " * 9 + " end"], "the mill  end' to '"),
+        (["{", "a  mill", "}"], "2 of 3 targets have characters that the vocabulary lacks, such as "
+         "'{'; the model writes ⁇ in their place; 1 of 3 targets are changed by the vocabulary"),
+    ],
+)  # fmt: skip
+def test_targets_that_the_model_cannot_write_are_counted_by_fault(model: Path, targets, expected):
+    text = Vocabulary.load(model).unwritable_targets(targets)
+    assert expected in text
+    assert bool(text) == bool(expected)
+
+
+def test_targets_are_counted_over_more_than_one_batch(model: Path, monkeypatch):
+    monkeypatch.setattr("t5repro.vocab.vocabulary.TARGETS_AT_ONCE", 2)
+    text = Vocabulary.load(model).unwritable_targets(["{", "mill", "a  b", "mill", "{", " mill"])
+    assert "2 of 6 targets have characters" in text
+    assert "2 of 6 targets are changed" in text
+
+
 def test_a_missing_or_damaged_model_is_named(tmp_path: Path):
     path = tmp_path / "sentencepiece.model"
     with pytest.raises(ArtifactError, match=r"sentencepiece.model is missing; run the rule vocab"):

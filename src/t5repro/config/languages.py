@@ -1,9 +1,12 @@
 """Codes of languages, as settings and rows of own text name them."""
 
+import difflib
 import re
 from typing import Annotated
 
 from pydantic import AfterValidator, WithJsonSchema
+
+from t5repro.errors import nearest
 
 PATTERN = "[a-z]{2,3}(-[a-z]{2})?"
 # ISO 639-1, and the older codes `in`, `iw`, `ji`, `jw` and `sh`, which released corpora still have.
@@ -15,6 +18,16 @@ _TWO_LETTERS = """
     or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw
     ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
+# Names of frequent languages of the crawl, or their own names -> code, for messages.
+NAMES = {
+    "arabic": "ar", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "danish": "da",
+    "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr", "german": "de",
+    "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "italian": "it", "japanese": "ja", "korean": "ko", "norwegian": "no", "persian": "fa",
+    "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru", "spanish": "es",
+    "deutsch": "de", "español": "es", "français": "fr", "italiano": "it", "română": "ro",
+    "swedish": "sv", "thai": "th", "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
+}  # fmt: skip
 TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 
 
@@ -35,8 +48,23 @@ def check_language(code: str) -> str:
         return code
     raise ValueError(
         "a language is a code of ISO 639 in small letters, such as 'en' or 'ceb', or one with a "
-        "region, such as 'zh-cn'"
+        f"region, such as 'zh-cn'{nearest_code(code)}"
     )
+
+
+def nearest_code(code: str) -> str:
+    """Return the end of a message about an unknown code: ``; nearest: 'en'``, or nothing."""
+    name = code.strip().casefold()
+    if name in NAMES:
+        return f"; nearest: {NAMES[name]!r}"
+    language, separator, region = name.replace("_", "-").partition("-")
+    if is_language(corrected := f"{language}{separator}{region}"):
+        return f"; nearest: {corrected!r}"
+    # Names before codes: `english` has no code of two letters among its close matches.
+    close = difflib.get_close_matches(language, NAMES, n=1, cutoff=0.75)
+    if close:
+        return f"; nearest: {NAMES[close[0]]!r}"
+    return nearest(language, sorted(TWO_LETTERS)) if len(language) > 1 else ""
 
 
 Language = Annotated[

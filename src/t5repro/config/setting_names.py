@@ -47,6 +47,12 @@ def leaf_names() -> list[str]:
     return [name for name, _ in leaves()]
 
 
+def section_names() -> list[str]:
+    """Return the dotted name of every section, such as `c4.spark`."""
+    parts = [name.split(".")[:-1] for name in leaf_names()]
+    return sorted({".".join(part[:end]) for part in parts for end in range(1, len(part) + 1)})
+
+
 def describe(name: str) -> str:
     """Return the meaning of a setting; an empty string for an unknown name."""
     if name not in leaf_names():

@@ -12,6 +12,7 @@ from t5repro.config.dependencies import check_answers
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
+from t5repro.config.sections.vocab import TOKENIZER_FILES
 from t5repro.errors import Keys, SettingsError, nearest
 from t5repro.task_facts import SPLITS
 from t5repro.task_table import BY_NAME
@@ -110,6 +111,13 @@ def vocabulary_files(settings: Settings) -> list[str]:
             "origin, licence and sha256"
         )
     return [name] if name else []
+
+
+def tokenizer_files(settings: Settings) -> list[str]:
+    """Return the listed files next to the ready-made vocabulary that may state more tokens."""
+    folder, sources = PurePosixPath(settings.vocab.model_file).parent, raw_files(settings)
+    names = [(folder / name).as_posix() for name in TOKENIZER_FILES]
+    return [name for name in names if settings.vocab.model_file and name in sources]
 
 
 def task_files(settings: Settings, task: str) -> dict[str, list[str]]:

@@ -18,7 +18,13 @@ from t5repro.config.credentials import check_no_credentials
 from t5repro.config.field import Section
 from t5repro.config.sections.c4 import Engine
 from t5repro.config.sections.tasks import OwnTask
-from t5repro.config.setting_names import RENAMED, RENAMED_VALUES, describe, leaf_names
+from t5repro.config.setting_names import (
+    RENAMED,
+    RENAMED_VALUES,
+    describe,
+    leaf_names,
+    section_names,
+)
 from t5repro.config.stage_settings import stage_model
 from t5repro.errors import Keys, SettingsError, nearest
 
@@ -148,5 +154,5 @@ def _message(fault: ErrorDetails, path: Keys) -> str:
 def _similar_settings(path: Keys) -> list[str]:
     """Return the names to suggest for an unknown one: inside a user's task, the keys of a task."""
     if path[:2] != ("tasks", "own") or len(path) < 4:
-        return leaf_names()
+        return [*section_names(), *leaf_names()]
     return [".".join([*map(str, path[:3]), key]) for key in OwnTask.model_fields]

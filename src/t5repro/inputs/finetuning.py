@@ -31,7 +31,7 @@ from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
 from t5repro.progress import Progress, announce
 from t5repro.task_table import RELEASED_GROUPS
 from t5repro.tasks.mixing_rates import mixing_rates, mixture_counts
-from t5repro.vocab.special_ids import EOS_ID, UNK_ID
+from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 TEXTS_PER_BATCH = 2048  # tokenised together
@@ -247,9 +247,8 @@ def load_task_inputs(
             (1, settings.targets_length, "targets", (EOS_ID,)),
         )
     )
-    has_unknown = bool((targets.ids == UNK_ID).any())
     for task in tasks:
-        _check_targets(task, rows[task], loaded_vocabulary, has_unknown=has_unknown)
+        _check_targets(task, rows[task], loaded_vocabulary)
     # Examples are indices into all texts, task after task.
     mixture = Mixture(
         tasks=tasks,
@@ -260,9 +259,7 @@ def load_task_inputs(
     return TaskInputs(settings, seed, mixture, inputs, targets, model.family.joined)
 
 
-def _check_targets(
-    task: str, rows: Sequence[tuple[str, str, Any]], vocabulary: Vocabulary, *, has_unknown: bool
-) -> None:
+def _check_targets(task: str, rows: Sequence[tuple[str, str, Any]], vocabulary: Vocabulary) -> None:
     """Refuse labels that the model cannot write; count other such targets.
 
     Released tasks keep the labels of the paper; they are counted too.
@@ -271,7 +268,6 @@ def _check_targets(
         task: name of the task.
         rows: inputs, targets and answer of each example.
         vocabulary: the vocabulary.
-        has_unknown: whether any target of the mixture has an unknown piece.
 
     Raises:
         SettingsError: a label has no spelling in pieces.
@@ -280,10 +276,8 @@ def _check_targets(
         # Of a label the answer is its index; a truth value would be one to isinstance.
         labels = sorted({targets for _, targets, answer in rows if type(answer) is int})
         vocabulary.check_labels(labels, f"name other words in tasks.own.{task}.labels")
-    if has_unknown:
-        warning = vocabulary.unwritable_targets([targets for _, targets, _ in rows])
-        if warning:
-            announce(f"finetune: task {task}: {warning}")
+    if warning := vocabulary.unwritable_targets([targets for _, targets, _ in rows]):
+        announce(f"finetune: task {task}: {warning}")
 
 
 def _read_examples(path: Path) -> list[tuple[str, str, Any]]:

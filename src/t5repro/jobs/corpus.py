@@ -231,6 +231,7 @@ class VocabJob:
         manifest: manifest to write.
         sample: text to train on, unless there is a model file.
         model_file: SentencePiece model to use instead of training one.
+        tokenizer: files next to the model file that may state tokens in addition to its pieces.
     """
 
     settings: VocabStage
@@ -239,6 +240,7 @@ class VocabJob:
     manifest: Manifest
     sample: Annotated[Path | None, STAGE] = None
     model_file: Annotated[Path | None, UNVERIFIED] = None  # the rule data compared its hash
+    tokenizer: Annotated[Sequence[Path], UNVERIFIED] = ()
 
 
 @dataclass(frozen=True)

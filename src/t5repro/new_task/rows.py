@@ -1,7 +1,6 @@
 """The columns and rows of a file, read as the rule `tasks` reads them."""
 
 import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from t5repro.config.field import repeated
 from t5repro.config.sections.tasks import OWN_SUFFIXES, check_encoding
 from t5repro.errors import SettingsError, TaskDataError, nearest
+from t5repro.strict_json import parse_line
 from t5repro.tasks import lines, own, parquet
 from t5repro.tasks.lines import BYTE_ORDER_MARK, invalid_data, raw_lines, read_lines
 from t5repro.tasks.parquet import parquet_columns
@@ -212,8 +212,8 @@ def _keys(path: Path, line: str) -> list[str]:
             "file as UTF-8 without one"
         )
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        record = parse_line(line, constants=True)
+    except ValueError as error:
         raise invalid_data(
             f"{path} line 1", f"not JSON ({error}):", line, "one JSON object per line", CURE
         ) from error

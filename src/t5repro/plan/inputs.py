@@ -17,7 +17,7 @@ from t5repro.artifacts import (
 )
 from t5repro.config.corpus_files import corpus_file
 from t5repro.config.sections.c4 import PUNKT_FILES, C4Settings
-from t5repro.config.task_files import start_files, vocabulary_files
+from t5repro.config.task_files import start_files, tokenizer_files, vocabulary_files
 from t5repro.config.withdrawn import PAGES
 from t5repro.plan.nodes import Key, RunNodes
 from t5repro.plan.outputs import evaluated_folders
@@ -178,6 +178,11 @@ def _vocabulary_file(nodes: RunNodes, key: Key) -> Iterable[str]:
     return nodes.raw.paths(vocabulary_files(nodes.settings_at(key)))
 
 
+def _tokenizer(nodes: RunNodes, key: Key) -> Iterable[str]:
+    """Return the listed raw files that state further tokens of such a vocabulary."""
+    return nodes.raw.paths(tokenizer_files(nodes.settings_at(key)))
+
+
 def _preflight(nodes: RunNodes, key: Key) -> list[str]:
     """Return the report of a step that fits, if a slice is set."""
     report = f"{LOGS}/{nodes.name}/preflight/{key.node}.json"
@@ -246,6 +251,7 @@ _READ: dict[str, dict[str, Role]] = {
         "sample": _file_named("vocab_sample", SAMPLE),
         # Either the sample or a published model is present; the other role is empty.
         "model_file": _vocabulary_file,
+        "tokenizer": _tokenizer,
         "manifest": _manifests_of("vocab_sample"),
     },
     "tokens": {**_CORPUS, **_VOCABULARY, **_VOCABULARY_MANIFEST},

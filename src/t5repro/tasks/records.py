@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from pathlib import Path
 from typing import Any
 
-from t5repro.strict_json import parse_json
+from t5repro.strict_json import parse_json, parse_line
 from t5repro.tasks.lines import decode, invalid_data, open_task_file, read_lines, refuse_repeated
 from t5repro.tasks.task import Row
 
@@ -39,8 +39,8 @@ def read_records(
             if skip_blank_lines and not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
+                record = parse_line(line, constants=True)  # `_value` and own tasks refuse them
+            except ValueError as error:  # also a number of 5,000 digits
                 raise invalid_data(
                     location, f"not JSON ({error}):", line, "one JSON object per line"
                 ) from error

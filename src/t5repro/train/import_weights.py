@@ -13,6 +13,7 @@ from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import write_arrays
 from t5repro.model.foreign_weights import FACE_VOCABULARY, HUB_VOCABULARY, read_foreign
 from t5repro.progress import announce
+from t5repro.vocab.added_tokens import read_added_tokens, tokenizer_files
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -79,14 +80,16 @@ def write_vocabulary(path: Path, proto: bytes, *, rows: int, where: Path) -> tup
         path: file to write.
         proto: SentencePiece model, serialised; most publishers leave out the sentinels.
         rows: rows of the embedding; a small model has fewer sentinels than T5.
-        where: file or folder of the model, for messages.
+        where: file of the model. Files of a tokenizer next to it state the number of sentinels.
 
     Raises:
-        ArtifactError: it is damaged.
-        VocabularyError: its special ids are not T5's, or the embedding has other rows.
+        ArtifactError: it, or a file of the tokenizer, is damaged.
+        VocabularyError: its special ids are not T5's, the embedding has other rows, or the
+            tokenizer has tokens with other ids.
     """
     vocabulary = Vocabulary.from_bytes(proto, where)
-    sentinels = min(SENTINELS, rows - vocabulary.total_ids)
+    added = read_added_tokens(tokenizer_files(where))
+    sentinels = added.sentinels or min(SENTINELS, rows - vocabulary.total_ids)
     if not vocabulary.extra_ids and sentinels > 0:
         proto = add_sentinels(proto, sentinels)
         vocabulary = Vocabulary.from_bytes(proto, where)
@@ -103,5 +106,6 @@ def write_vocabulary(path: Path, proto: bytes, *, rows: int, where: Path) -> tup
                 else "vocabulary and weights are of different checkpoints: get both again"
             )
         )
+    added.check(vocabulary)
     write_bytes(path, proto)
     return vocabulary.total_ids - vocabulary.extra_ids, vocabulary.extra_ids

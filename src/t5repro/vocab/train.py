@@ -19,6 +19,7 @@ from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.files import refuse_lfs_pointer, write_bytes, write_manifest, write_text
 from t5repro.jobs.corpus import VocabJob
 from t5repro.progress import announce
+from t5repro.vocab.added_tokens import read_added_tokens
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -74,7 +75,8 @@ def adopt_vocabulary(job: VocabJob, source: Path) -> None:
 
     Raises:
         ArtifactError: the source is missing or is not a SentencePiece model.
-        VocabularyError: it has another number of ids than the settings.
+        VocabularyError: it has another number of ids than the settings, or its tokenizer has
+            tokens with other ids.
     """
     if not source.is_file():
         raise ArtifactError(f"{source} is missing; vocab.model_file names it")
@@ -90,6 +92,7 @@ def adopt_vocabulary(job: VocabJob, source: Path) -> None:
             f"{source} has {total} ids with its sentinels, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; set vocab.vocab_size to {total - extra_ids}"
         )
+    read_added_tokens(job.tokenizer).check(Vocabulary.from_bytes(proto, source))
     _write_vocabulary(job, processor, proto, source)
 
 
@@ -108,7 +111,7 @@ def _write_vocabulary(job: VocabJob, processor: Any, proto: bytes, source: Path)
         job.manifest,
         rule="vocab",
         settings=job.settings.model_dump(mode="json"),
-        inputs=[source],
+        inputs=[source, *job.tokenizer],
         outputs=[job.model, job.pieces],
         counters={"pieces": size, "sentinels": extra_ids, "ids": size + extra_ids},
     )

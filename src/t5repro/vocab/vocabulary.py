@@ -6,6 +6,8 @@ would then see different ids.
 """
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +20,8 @@ from t5repro.files import refuse_lfs_pointer
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, sentinel_piece
 
 PLAIN_SENTINEL = re.compile(rb"<extra_id_\d+>")
+TARGETS_AT_ONCE = 10_000  # ids of all targets of a large task would not fit into memory
+SHOWN_CHARACTERS = 40  # of a target that the vocabulary changes
 TARGET_WORD = "target:"  # between inputs and targets in the paper's text
 
 
@@ -38,8 +42,7 @@ class Vocabulary:
         self._processor = processor
         self.total_ids: int = processor.get_piece_size()
         self.extra_ids = 0
-        # SentencePiece returns the unknown id for a piece that the model lacks.
-        while processor.piece_to_id(sentinel_piece(self.extra_ids)) != UNK_ID:
+        while self.piece_id(sentinel_piece(self.extra_ids)) is not None:
             self.extra_ids += 1
 
     @classmethod
@@ -88,23 +91,29 @@ class Vocabulary:
         """Refuse sentinels that are not the last ids in descending order, or have no space sign."""
         # Where the model does not have them as pieces, the bytes name them in its settings only.
         texts = {text.decode() for text in PLAIN_SENTINEL.findall(proto)}
-        plain = sorted(text for text in texts if self._processor.piece_to_id(text) != UNK_ID)
+        plain = sorted(text for text in texts if self.piece_id(text) is not None)
         if plain:
             raise VocabularyError(
-                f"{where} has the piece {plain[0]!r} as id {self._processor.piece_to_id(plain[0])} "
+                f"{where} has the piece {plain[0]!r} as id {self.piece_id(plain[0])} "
                 f"({len(plain)} such pieces); T5's sentinels are the last ids and begin with "
                 f"SentencePiece's sign for a space, as {sentinel_piece(0)!r}: weights of this "
                 "vocabulary cannot be used, and for a new training remove the pieces from its "
                 "user-defined symbols"
             )
         for number in range(self.extra_ids):
-            actual = self._processor.piece_to_id(sentinel_piece(number))
+            actual = self.piece_id(sentinel_piece(number))
             if actual != self.total_ids - 1 - number:
                 raise VocabularyError(
                     f"{where} has {sentinel_piece(number)!r} as id {actual}; T5's sentinels are "
                     f"the last ids in descending order, here {self.total_ids - 1 - number}: name "
                     "another vocabulary, or remove the pieces from its user-defined symbols"
                 )
+
+    def piece_id(self, piece: str) -> int | None:
+        """Return the id of a piece, as the model spells it; None if the vocabulary lacks it."""
+        number: int = self._processor.piece_to_id(piece)
+        # SentencePiece returns the unknown id for a piece that the model lacks.
+        return None if number == UNK_ID else number
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without EOS."""
@@ -150,20 +159,36 @@ class Vocabulary:
             )
 
     def unwritable_targets(self, targets: Sequence[str]) -> str:
-        """Return how many targets have characters in no piece, and which; nothing without any."""
-        unknown = [
-            (target, ids)
-            for target, ids in zip(targets, self.encode_batch(targets), strict=True)
-            if UNK_ID in ids
-        ]
-        if not unknown:
-            return ""
-        first = unknown[0][0]
-        lacking = next((c for c in first if UNK_ID in self.encode(c)), first)
-        return (
-            f"{len(unknown):,} of {len(targets):,} targets have characters that the vocabulary "
-            f"lacks, such as {lacking!r}; the model writes ⁇ in their place"
+        """Return how many targets the model cannot write, and which; nothing if it can write all.
+
+        A target has characters in no piece, or it comes back changed: SentencePiece joins white
+        space and replaces some characters, such as full-width ones.
+        """
+        found: Counter[str] = Counter()
+        unknown, changed = "", ("", "")
+        for start in range(0, len(targets), TARGETS_AT_ONCE):
+            counts = Counter(targets[start : start + TARGETS_AT_ONCE])  # labels repeat
+            for target, ids in zip(counts, self.encode_batch(list(counts)), strict=True):
+                if UNK_ID in ids:
+                    found["unknown"] += counts[target]
+                    unknown = unknown or target
+                elif (written := self.decode(ids)) != target:
+                    found["changed"] += counts[target]
+                    changed = changed if changed[0] else (target, written)
+        faults = {
+            "unknown": f"have characters that the vocabulary lacks, such as "
+            f"{self._lacking(unknown)!r}; the model writes ⁇ in their place",
+            "changed": f"are changed by the vocabulary, such as {_change(*changed)}",
+        }
+        return "; ".join(
+            f"{found[kind]:,} of {len(targets):,} targets {fault}"
+            for kind, fault in faults.items()
+            if found[kind]
         )
+
+    def _lacking(self, target: str) -> str:
+        """Return the first character of a target that is in no piece."""
+        return next((c for c in target if UNK_ID in self.encode(c)), target)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` up to the first EOS.
@@ -178,6 +203,18 @@ class Vocabulary:
             before_eos.append(int(number) if number < self.total_ids else UNK_ID)
         text: str = self._processor.decode(before_eos)
         return text
+
+
+def _change(target: str, written: str) -> str:
+    """Return where a target and what the vocabulary makes of it begin to differ."""
+    pairs = enumerate(zip(target, written, strict=False))
+    shorter = min(len(target), len(written))
+    first = next((place for place, (left, right) in pairs if left != right), shorter)
+    start = max(first - SHOWN_CHARACTERS // 2, 0)
+    before, after = (text[start : start + SHOWN_CHARACTERS] for text in (target, written))
+    # An accent of its own and the accented letter look alike.
+    show = ascii if unicodedata.normalize("NFC", before) == after else repr
+    return f"{show(before)} to {show(after)}"
 
 
 def target_marker_ids(

@@ -7,7 +7,6 @@ they are not a row and are not counted.
 """
 
 import gzip
-import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from t5repro.c4.own_text.rows import documents, numbered_lines, read_rows
 from t5repro.config.sections.corpus import TextRows, format_of
 from t5repro.files import LINE_ENCODER, atomic_path
+from t5repro.strict_json import parse_line
 
 COMPRESSION = 9
 
@@ -154,7 +154,7 @@ def _text_lines(path: Path, withdrawn: list[tuple[TextRows, set[int]]]) -> Itera
 
 
 def _without_text(line: bytes, kept_columns: Collection[str], texts: Collection[str]) -> bytes:
-    row: dict[str, Any] = json.loads(line)
+    row: dict[str, Any] = parse_line(line.decode("utf-8"), constants=True)
     # Only named columns are kept: another one may quote the text, such as a title.
     values = {key: value for key, value in row.items() if key in kept_columns}
     return (LINE_ENCODER.encode({**values, **dict.fromkeys(sorted(texts), "")}) + "\n").encode()

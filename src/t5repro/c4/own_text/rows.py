@@ -6,7 +6,6 @@ Every fault stops the reading with the file and the row; nothing is repaired.
 
 import gzip
 import io
-import json
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from t5repro.c4.own_text.faults import refuse, rows_of, shown
-from t5repro.config.languages import is_language
+from t5repro.config.languages import is_language, nearest_code
 from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
 from t5repro.errors import RawDataError
 from t5repro.files import refuse_lfs_pointer
+from t5repro.strict_json import parse_line
 
 ROWS_PER_BATCH = 256
 SCHEME = "row://"  # begins an id that is no URL, so that an auditor can ask for it as for one
@@ -211,9 +211,8 @@ def _json_rows(
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
-        # Deeply nested JSON exhausts the parser's stack: a fault of the row, like bad syntax.
-        except (ValueError, RecursionError) as error:
+            row = parse_line(text, constants=True)  # in columns that are not read
+        except ValueError as error:
             raise RawDataError(f"{where} is not JSON ({error}); write one object a line") from error
         if not isinstance(row, dict):
             raise RawDataError(
@@ -340,7 +339,7 @@ def _row(
         if not is_language(language):
             raise RawDataError(
                 f"{where}: {columns.language!r} is {shown(language)}; a language is a code such "
-                "as 'en': correct it"
+                f"as 'en'{nearest_code(language)}; correct it"
             )
     return Row(number, row_id, text, timestamp, language)
 

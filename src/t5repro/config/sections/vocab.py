@@ -10,6 +10,10 @@ LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles
 SPECIAL_PIECES = (
     "[CLS]", "[SEP]", "[MASK]", "_start_", "_delimiter_", "_classify_", "<eod>", "<eop>",
 )  # fmt: skip
+# Files next to a SentencePiece model in which Hugging Face's tokenizers state further tokens.
+TOKENIZER_FILES = (
+    "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.json",
+)  # fmt: skip
 
 
 class VocabSample(Section):
@@ -38,7 +42,8 @@ class VocabTraining(Section):
     """
     model_file: str = ""
     """Raw file with a SentencePiece model to use, such as from a published checkpoint. Missing
-    sentinels are appended. If empty, a model is trained.
+    sentinels are appended. Listed files of its tokenizer next to it, such as
+    `tokenizer_config.json`, are compared with it. If empty, a model is trained.
     """
 
 
