@@ -59,16 +59,17 @@ class Case:
 CASES = (
     Case("small", "v5e:2x2", 4, 1),
     Case("base", "v5e:2x2", 4, 1),
-    Case("large", "v5e:2x2", 4, 1),
-    Case("3b", "v5e:2x2", 1, 4),
+    Case("base", "v4:2x2x1", 8, 1),
+    Case("base", "v5p:2x2x1", 4, 1),
+    Case("large", "v5e:2x2", 4, 1, 4),
     Case("3b", "v5e:4x4", 4, 4),
     Case("3b", "v4:2x2x2", 4, 4),
-    Case("3b", "v5p:2x2x1", 4, 1),
-    Case("11b", "v5e:4x4", 1, 16),
-    Case("11b", "v5e:8x8", 4, 16),
-    Case("11b", "v4:2x2x4", 4, 8),
-    Case("11b", "v5p:2x2x1", 1, 4),
-    Case("11b", "v5p:2x2x4", 4, 4),
+    Case("3b", "v5p:2x2x1", 4, 1, 4),
+    Case("11b", "v5e:4x4", 1, 16, 16),
+    Case("11b", "v5e:8x8", 4, 16, 8),
+    Case("11b", "v4:2x2x4", 4, 8, 8),
+    Case("11b", "v5p:2x2x1", 1, 4, 8),
+    Case("11b", "v5p:2x2x4", 4, 4, 4),
 )
 
 

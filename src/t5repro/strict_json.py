@@ -41,8 +41,8 @@ def parse_line(text: str, *, constants: bool = False) -> Any:
         end = -1  # white space before the value, or a fault
     if end != len(text) and not (end >= 0 and text[end:].isspace()):
         return _loads(text, _HOOKS_CONSTANTS if constants else _HOOKS)
-    # Most rows are flat: their values need no walk.
-    if type(values) is not dict or not CONTAINERS.isdisjoint(map(type, values.values())):
+    # Most rows have few brackets: they need no walk.
+    if text.count("{") + text.count("[") > MAX_DEPTH:
         _check_depth(values)
     return values
 

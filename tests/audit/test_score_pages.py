@@ -108,8 +108,7 @@ def test_steps_are_unknown_if_nothing_says_which_texts_the_ids_leave_out(crawl: 
     pages = score_pages(load_graph(store), store, SCORES)
     assert [page.steps for page in pages.pages] == [{"r/pretrain/a": None}] * 2
     assert (
-        "steps of 2 pages are unknown: the ids do not say which texts are empty"
-        in pages.to_text()
+        "steps of 2 pages are unknown: the ids do not say which texts are empty" in pages.to_text()
     )
 
 

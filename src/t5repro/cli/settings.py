@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from t5repro.cli.parsers import Commands, add_command, add_group
@@ -61,19 +62,26 @@ def _refuse_folder(path: Path) -> None:
 
 def _generate(arguments: argparse.Namespace) -> None:
     from t5repro.config import generate
-    from t5repro.files import write_text
     from t5repro.lineage.sources import write_closures
     from t5repro.versions import dvc_pipeline
     from t5repro.versions.seal import seal_settings
 
     generate.require_checkout()
+    _write(generate.generated_files())
+    # After them, because a rule's code includes the decisions; the pipeline names its hashes.
     for changed in write_closures():
         print(f"wrote {changed}")
-    for path, text in {**generate.generated_files(), **dvc_pipeline.generated()}.items():
-        write_text(path, text)
-        print(f"wrote {path}")
+    _write(dvc_pipeline.generated())
     if seal_settings():
         print("wrote dvc.lock: its stage of the settings")
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    from t5repro.files import write_text
+
+    for path, text in texts.items():
+        write_text(path, text)
+        print(f"wrote {path}")
 
 
 def _check(arguments: argparse.Namespace) -> None:
