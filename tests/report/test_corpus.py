@@ -13,7 +13,7 @@ from t5repro.report.corpus import EXCERPT_CHARS, corpora, percentage, rule_title
 
 COUNTERS: dict[str, Any] = {
     "rules": [
-        {"rule": "read", "unit": "pages", "in": 1200, "dropped": {"too_long": 200}, "kept": 1000},
+        {"rule": "read", "unit": "pages", "in": 1200, "dropped": {"too_long": 191, "no_url": 9}, "kept": 1000},
         {"rule": "clean_lines", "unit": "lines", "in": 90, "dropped": {"policy": 9}, "kept": 81},
         {
             "rule": "clean_pages",
@@ -57,6 +57,7 @@ def manifest(folder: Path, counters: Any) -> Path:
 def test_pages_are_counted_from_the_first_step_to_the_last(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert (corpus.read, corpus.kept, corpus.kept_share) == ("1,200", "600", "50.0 %")
+    assert (corpus.without_url, corpus.steps[0].unit) == ("9", "records")
     assert [step.title for step in corpus.steps] == ["read", "clean lines", "clean pages"]
 
 

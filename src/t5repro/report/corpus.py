@@ -85,7 +85,8 @@ class Corpus:
 
     Attributes:
         arms: names of the arms that share it.
-        read: pages read from the crawl.
+        read: records read from the crawl, or rows of own text.
+        without_url: records among them that are no pages; empty if there are none.
         kept: pages in the corpus.
         pages: the same as a number.
         kept_share: kept pages in per cent.
@@ -99,6 +100,7 @@ class Corpus:
 
     arms: str
     read: str
+    without_url: str
     kept: str
     pages: int
     kept_share: str
@@ -137,13 +139,15 @@ def _corpus(arms: str, path: Path, links: Mapping[str, str]) -> Corpus:
     faults = counters.get("faults", {})
     # Other steps count lines or spans.
     page_rules = [rule for rule in rules if rule["unit"] == "pages"]
-    read_pages, kept_pages = page_rules[0]["in"], page_rules[-1]["kept"]
+    records, kept_pages = page_rules[0]["in"], page_rules[-1]["kept"]
+    without_url = page_rules[0]["dropped"].get("no_url", 0)
     return Corpus(
         arms=arms,
-        read=f"{read_pages:,}",
+        read=f"{records:,}",
+        without_url=f"{without_url:,}" if without_url else "",
         kept=f"{kept_pages:,}",
         pages=kept_pages,
-        kept_share=percentage(kept_pages, read_pages),
+        kept_share=percentage(kept_pages, records),
         steps=tuple(_step(rule) for rule in rules),
         languages=tuple(_language(name, entry) for name, entry in counters["languages"].items()),
         other_languages=", ".join(
@@ -165,7 +169,7 @@ def _step(rule: Mapping[str, Any]) -> Step:
     units_before = rule["in"]
     return Step(
         title=rule_title(rule["rule"]),
-        unit=rule["unit"],
+        unit="records" if rule["rule"] == "read" else rule["unit"],  # not all are pages
         before=f"{units_before:,}",
         kept=f"{rule['kept']:,}",
         reasons=tuple(
