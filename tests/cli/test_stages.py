@@ -49,6 +49,7 @@ UNVERIFIED = {  # files that a job reads and no manifest attests, and why
     "withdrawn": "tracked by git",
     "data": "verified with the raw files it lists",
     "model_file": "a file of others with a hash that the rule data compared",
+    "tokenizer": "files next to it, compared likewise",
 }
 
 
