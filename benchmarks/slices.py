@@ -9,7 +9,7 @@ With `--formula` the memory is that of `t5repro estimate`, in a second.
 Each row is compiled for its slice with one and with two blocks in encoder and decoder by
 `t5repro stage preflight`, and what a further block adds is multiplied: a bound, since the compiler
 saves memory only where it is short. `--whole` compiles all blocks, to compare. Needs `make
-preflight`, and an interpreter with JAX. Finished rows are kept: run the same command again to go on.
+preflight`, and an interpreter with JAX. Finished rows are kept: the same command goes on.
 """
 
 import argparse

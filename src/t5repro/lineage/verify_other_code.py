@@ -30,17 +30,9 @@ if TYPE_CHECKING:  # the settings take longer to import than a whole check witho
 # the settings that they pass on are in the record, and Spark changes no byte; `published` checks
 # the name of a row. Any other is named.
 EXPLAINED = (
-    *(
-        "__main__.py",
-        "c4/spark/",
-        "cli/",
-        "config/",
-        "jobs/",
-        "lineage/",
-        "progress.py",
-        "published/",
-    ),
-    *("artifacts.py", "stages.py", "strict_json.py", "task_facts.py", "task_table.py"),
+    *("__main__.py", "c4/spark/", "cli/", "config/", "jobs/", "lineage/", "published/"),
+    *("artifacts.py", "progress.py", "stages.py", "strict_json.py"),
+    *("task_facts.py", "task_table.py"),
 )
 SOURCES = "src/t5repro/"
 MAX_LEAVES_SHOWN = 3
