@@ -13,7 +13,13 @@ from t5repro.report.corpus import EXCERPT_CHARS, corpora, percentage, rule_title
 
 COUNTERS: dict[str, Any] = {
     "rules": [
-        {"rule": "read", "unit": "pages", "in": 1200, "dropped": {"too_long": 191, "no_url": 9}, "kept": 1000},
+        {
+            "rule": "read",
+            "unit": "pages",
+            "in": 1200,
+            "dropped": {"too_long": 191, "no_url": 9},
+            "kept": 1000,
+        },
         {"rule": "clean_lines", "unit": "lines", "in": 90, "dropped": {"policy": 9}, "kept": 81},
         {
             "rule": "clean_pages",
