@@ -62,7 +62,7 @@ def test_an_experiment_stands_in_its_rows_and_in_no_other(
     name: str, experiments: Mapping[str, Settings]
 ) -> None:
     assert placement(experiments[name], "") == Placement(name)
-    values = compared(experiments[name].model_dump(mode="json"))
+    values = compared(experiments[name])
     equal = [other for other in CONFIGURATIONS if settings_of_configuration(other) == values]
     assert equal in ([name], [])  # [] if its steps follow from operations
     other = next(row for row, key in system_rows().items() if key != name)

@@ -2,8 +2,8 @@
 
 A configuration of `published/system_tables.json` names presets and changes. An experiment has it if
 network, pre-training and method of fine-tuning are equal. Not compared are text and vocabulary, of
-which the state of the row says what stands in, what papers select on the validation split, what an
-objective does not read, and what changes no result.
+which the state of the row says what stands in, what papers select on the validation split, what is
+not read (`config.unread`), and what changes no result.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from t5repro.config.layers import apply_layers
+from t5repro.config.layers import apply_layers, validated
 from t5repro.config.schema import Settings
 from t5repro.config.tree import leaves_of, nested
+from t5repro.config.unread import reason_unread
 from t5repro.published.tables import system_rows, system_tables_content
 
 SECTIONS = {"model", "pretrain", "finetune", "evaluate"}
@@ -40,27 +41,6 @@ NOT_COMPARED = (
     "finetune.groups*",
     "finetune.mixture*",
 )
-CORRUPTION = ("pretrain.noise_mask", "pretrain.mean_noise_span_length", "pretrain.final_sentinel")
-NOT_READ = {  # objective -> settings that it and its network do not read
-    "masked_lm": (
-        *CORRUPTION,
-        "pretrain.denoisers",
-        "pretrain.concatenate_documents",
-        "model.num_decoder_layers",
-        "model.relative_position_*",
-        "model.target_marker",
-    ),
-    "lm": (
-        *CORRUPTION,
-        "pretrain.denoisers",
-        "pretrain.masked_lm.*",
-        "pretrain.noise_density",
-        "pretrain.inputs_length",
-        "model.num_encoder_layers",
-        "model.relative_position_*",
-        "model.target_marker",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +66,7 @@ def placement(settings: Settings, row: str) -> Placement:
         settings: of the experiment.
         row: its `row`.
     """
-    values = compared(settings.model_dump(mode="json", include=SECTIONS))
+    values = compared(settings)
     for name in system_tables_content()["configurations"]:
         if not _differences(values, settings_of_configuration(name)):
             return Placement(name)
@@ -120,20 +100,18 @@ def settings_of_configuration(name: str) -> Mapping[str, Any]:
     configuration = system_tables_content()["configurations"][name]
     tree = Settings().model_dump(mode="json")
     apply_layers(tree, nested({"use": configuration["use"], **configuration["change"]}))
-    return compared(tree)
+    # Not compared: a task that every network answers.
+    tree["tasks"] |= {"names": ["glue_sst2"], "segments": True}
+    return compared(validated(tree))
 
 
-def compared(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted setting -> value, of the settings that make a configuration.
-
-    Args:
-        tree: complete settings, nested; other sections than `SECTIONS` do not count.
-    """
-    ignored = (*NOT_COMPARED, *NOT_READ.get(tree["pretrain"]["objective"], ()))
-    sections = {name: tree[name] for name in sorted(SECTIONS)}
+def compared(settings: Settings) -> dict[str, Any]:
+    """Return dotted setting -> value, of the settings that make a configuration."""
+    sections = settings.model_dump(mode="json", include=SECTIONS)
     leaves = {".".join(map(str, path)): value for path, value in leaves_of(sections)}
     return {
         setting: value
-        for setting, value in leaves.items()
-        if not any(fnmatchcase(setting, pattern) for pattern in ignored)
+        for setting, value in sorted(leaves.items())
+        if not any(fnmatchcase(setting, pattern) for pattern in NOT_COMPARED)
+        and not reason_unread(setting, settings)
     }

@@ -118,7 +118,7 @@ def _refuse_unread(stated: Mapping[str, Any], parts: Sequence[Settings], keys: K
     """Raise SettingsError if no fine-tuning of `parts`, nor a stage before it, reads a setting."""
     for path, value in leaves_of(stated):
         name = ".".join(map(str, path))
-        reasons = [_reason(name, part) for part in parts]
+        reasons = [reason_unread(name, part) for part in parts]
         if reasons and all(reasons) and value != value_of(Settings(), name):
             raise SettingsError(
                 f"{name} is {value!r}, which {reasons[0]}; leave it out, or state it only where it "
@@ -127,8 +127,8 @@ def _refuse_unread(stated: Mapping[str, Any], parts: Sequence[Settings], keys: K
             )
 
 
-def _reason(name: str, settings: Settings) -> str:
-    """Return why a setting is not read; empty if it is."""
+def reason_unread(name: str, settings: Settings) -> str:
+    """Return why a setting is not read, by its dotted name; empty if it is."""
     section, _, field = name.partition(".")
     model = settings.model
     if section == "model" and field in model.unused:
