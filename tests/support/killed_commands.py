@@ -10,6 +10,7 @@ As a program it kills as often as asked, in a finished and committed checkout, a
 """
 
 import argparse
+import importlib
 import mmap
 import os
 import random
@@ -48,7 +49,9 @@ SHARED = (
     "tests",
 )
 NOT_RUN = 99
-OF_MODELS = ("pretrain", "finetune", "evaluate_predict", "weights export", "weights publish")
+T5REPRO, DVC = "t5repro.cli.main", "dvc.cli"  # modules of a `main`
+OF_MODELS = ("pretrain", "finetune", "evaluate_predict", "weights")  # begin the names
+REMOTE = "store/"  # a folder in the checkout, so that its files are compared
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,17 @@ class Command:
 
     Attributes:
         name: of the table.
-        words: after ``t5repro``.
+        words: after the name of the program.
         begin: brings a copy of the checkout to the state in which the command has work to do.
         compares: folders and files that equal runs make equal, although tools own them.
+        program: the module of its `main`.
     """
 
     name: str
     words: Sequence[str]
     begin: Callable[[Path], None] = lambda folder: None
     compares: tuple[str, ...] = ()
+    program: str = T5REPRO
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,9 @@ def writing_commands(url: str, key: Path) -> list[Command]:
         "config generate": "config generate",
         "weights export": f"weights export --form huggingface --weights {weights} "
         f"--vocabulary {vocabulary} --folder exports/hf",
+        "weights import": "weights import exports/hf --folder exports/own",
         "weights publish": "weights publish results/demo --folder exports/hub",
+        "dvc push": "push",
     }
     begin = {
         "seal": _without("dvc.lock", "records/demo.index"),
@@ -132,21 +139,40 @@ def writing_commands(url: str, key: Path) -> list[Command]:
         "dvc settings": _without("configs/resolved/demo"),
         "dvc rehydrate": _without(".snakemake/metadata"),
         "config generate": _without("configs/schema", "docs/settings.md", "configs/resolved/code"),
+        "weights import": _after(words["weights export"]),
+        "dvc push": _after(f"remote add --local --default folder {REMOTE}", DVC),
     }
     compares = {"seal": ("records/",), "dvc rehydrate": (".snakemake/metadata",)}
+    program = {"dvc push": DVC}
     return [
-        Command(name, shlex.split(text), begin.get(name, _without()), compares.get(name, ()))
+        Command(
+            name,
+            shlex.split(text),
+            begin.get(name, _without()),
+            compares.get(name, ()),
+            program.get(name, T5REPRO),
+        )
         for name, text in words.items()
     ]
 
 
-def run(folder: Path, words: Sequence[str], kill_before: int = 0) -> Ended:
+def _after(text: str, program: str = T5REPRO) -> Callable[[Path], None]:
+    """Return what runs another command before."""
+
+    def prepare(checkout: Path) -> None:
+        made = run(checkout, shlex.split(text), program=program)
+        assert made.code == 0, made.printed
+
+    return prepare
+
+
+def run(folder: Path, words: Sequence[str], kill_before: int = 0, program: str = T5REPRO) -> Ended:
     """Run a command in a fork; kill it before the write of this number, unless that is 0."""
     counter = mmap.mmap(-1, 8)
     log = folder.parent / "printed"
     if (process := os.fork()) == 0:
         try:
-            os._exit(_child(folder, words, kill_before, counter, log))
+            os._exit(_child(folder, words, kill_before, counter, log, program))
         finally:
             os._exit(NOT_RUN)
     _, status = os.waitpid(process, 0)
@@ -154,7 +180,9 @@ def run(folder: Path, words: Sequence[str], kill_before: int = 0) -> Ended:
     return Ended(code, struct.unpack("q", counter[:])[0], log.read_text(errors="replace"))
 
 
-def _child(folder: Path, words: Sequence[str], at: int, counter: mmap.mmap, log: Path) -> int:
+def _child(
+    folder: Path, words: Sequence[str], at: int, counter: mmap.mmap, log: Path, program: str
+) -> int:
     os.setsid()
     os.chdir(folder)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -182,9 +210,7 @@ def _child(folder: Path, words: Sequence[str], at: int, counter: mmap.mmap, log:
     os.fsync = flushed
     sys.addaudithook(hook)
     try:
-        from t5repro.cli.main import main
-
-        return main(list(words))
+        return int(importlib.import_module(program).main(list(words)))
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 1
     except BaseException:
@@ -214,6 +240,7 @@ def hashes(folder: Path, compares: Sequence[str] = ()) -> dict[str, str]:
         for name, path in names
         if path.is_file()
         and (not name.startswith(OF_TOOLS) or name.startswith(tuple(compares) or ("\0",)))
+        and not (name.startswith(REMOTE) and name.endswith(".tmp"))  # DVC never deletes them
     }
 
 
@@ -230,7 +257,7 @@ def faults_of_kills(
         command.begin(copy_clone(checkout, begun, SHARED))
         before = hashes(begun, command.compares)
         copy_clone(begun, whole, SHARED)
-        unkilled = run(whole, command.words)
+        unkilled = run(whole, command.words, program=command.program)
         after = hashes(whole, command.compares)
         if unkilled.code != 0 or not unkilled.writes:
             yield 0, unkilled.writes, f"code {unkilled.code}: {unkilled.printed[-600:]}"
@@ -239,11 +266,11 @@ def faults_of_kills(
             moment = moments.randint(1, unkilled.writes)
             shutil.rmtree(killed, ignore_errors=True)
             copy_clone(begun, killed, SHARED)
-            stopped = run(killed, command.words, moment)
+            stopped = run(killed, command.words, moment, command.program)
             half = _half_files(hashes(killed, command.compares), before, after)
             if command.words[0] == "stage":
                 remove_leftovers_of_commands(killed)  # as a run does before its first job
-            again = run(killed, command.words)
+            again = run(killed, command.words, program=command.program)
             ended = hashes(killed, command.compares)
             fault = ""
             if stopped.code not in (-signal.SIGKILL, 0):  # 0: fewer writes than the first run
@@ -264,7 +291,8 @@ def _half_files(now: dict[str, str], before: dict[str, str], after: dict[str, st
         for name, sha256 in now.items()
         if sha256 not in (before.get(name), after.get(name))
         and not any(part.startswith(PARTIAL) for part in Path(name).parts)
-        and not name.startswith(("data.dvc", ".dvc/"))  # DVC writes its own files in place
+        # DVC writes its own files in place, and checks an object of a folder when it pushes again.
+        and not name.startswith(("data.dvc", ".dvc/", REMOTE))
         and name != "withdrawn/unfinished.json"
     ]
 
@@ -282,7 +310,7 @@ def main() -> int:
         for command in all_commands(arguments.checkout.resolve())
         if command.name in (arguments.only or [command.name])
     ]
-    import_libraries(models=any(command.name in OF_MODELS for command in commands))
+    import_libraries(models=any(command.name.startswith(OF_MODELS) for command in commands))
     faults = total = 0
     for number, command in enumerate(commands):
         kills = len(range(number, arguments.kills, len(commands)))  # as many of each
@@ -314,8 +342,6 @@ def all_commands(checkout: Path) -> list[Command]:
 
 def import_libraries(*, models: bool) -> None:
     """Import once what the forks need: TensorFlow takes longer than most of the jobs."""
-    import importlib
-
     from t5repro.config.sections.devices import DevicesSettings
     from t5repro.engines.devices import set_environment
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from dvc.repo import Repo
 from t5repro.config.load import load_run_file
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.dvc_lock import read_lock
-from t5repro.versions import dvc_pipeline
+from t5repro.versions import dvc_pipeline, lock_check
 from t5repro.versions.dvc_pipeline import (
     SETTINGS_STAGE,
     VersionedRun,
@@ -25,6 +26,7 @@ from t5repro.versions.dvc_pipeline import (
     settings_of_stage,
     versioned_run,
 )
+from t5repro.versions.lock_check import lock_faults
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, planned, resolve, stages_of
 
 RUN_FILE = Path("configs/demo.yaml")
@@ -48,6 +50,19 @@ def stage(name: str = "vocab-baseline", *jobs: PlannedJob) -> PlannedStage:
 
 def test_the_committed_files_are_what_the_graph_says() -> None:
     assert dvc_pipeline.drifted() == [], "cure: t5repro config generate"
+
+
+def test_the_committed_lock_is_of_the_committed_settings_and_code() -> None:
+    assert lock_faults() == [], "cure: make demo, which seals"
+
+
+def test_a_lock_of_other_code_is_named_with_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, name, code = read_lock(), "tokens-baseline", "configs/resolved/code/tokens.json"
+    older = replace(lock.stages[name], deps={**lock.stages[name].deps, code: "0" * 32})
+    stages = {**lock.stages, name: older}
+    monkeypatch.setattr(lock_check, "read_lock", lambda: replace(lock, stages=stages))
+    (fault,) = lock_faults()
+    assert fault.startswith(f"dvc.lock: {name}: code {code} is 000000000000 as sealed, ")
 
 
 def test_there_is_one_stage_for_each_rule_and_node(pipeline: dict[str, dict[str, object]]) -> None:
