@@ -9,8 +9,11 @@ their content: `c4` for pages of the crawl, `inputs` for the rows of a training 
 | `pages` | which crawl record became which corpus row and which document of the ids? |
 | `page_trace` | what happened to this URL, up to the training steps that saw it? |
 | `steps` | which pre-training steps saw this document? |
-| `impact` | which artifacts depend on this source, now and at earlier revisions? |
-| `withdraw`, `removal` | how is a source removed from everything made from it? |
+| `score_pages` | which pages are behind this score, by domain and step? |
+| `impact` | which artifacts, scores included, depend on this source, now and at earlier revisions? |
+| `withdraw` | which artifacts and scores does the withdrawal of a source take away? |
+| `removal` | how is it carried out, so that a stopped one can be completed? |
+| `withdrawal` | the answer of `withdraw`, which `removal` takes |
 
 Every answer has `to_json` and `to_text`; `cli/audit.py` prints it. To add a question, add a module
 that returns such an answer and a command there.

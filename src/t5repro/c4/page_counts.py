@@ -1,4 +1,8 @@
-"""Counts of all rules and languages for the manifest of the corpus, in the order of the rules."""
+"""Counts of all rules and languages for the manifest of the corpus, in the order of the rules.
+
+`page_filter` counts: also the pages that cleaning dropped, of which only the newest copy of a URL
+counts here. The manifest of a cleaned shard counts every copy (`clean`).
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
