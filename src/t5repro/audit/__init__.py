@@ -10,7 +10,7 @@ their content: `c4` for pages of the crawl, `inputs` for the rows of a training 
 | `page_trace` | what happened to this URL, up to the training steps that saw it? |
 | `steps` | which pre-training steps saw this document? |
 | `score_pages` | which pages are behind this score, by domain and step? |
-| `impact` | which artifacts, scores included, depend on this source, now and at earlier revisions? |
+| `impact` | which artifacts, scores too, depend on this source, now and at earlier revisions? |
 | `withdraw` | which artifacts and scores does the withdrawal of a source take away? |
 | `removal` | how is it carried out, so that a stopped one can be completed? |
 | `withdrawal` | the answer of `withdraw`, which `removal` takes |
