@@ -174,6 +174,16 @@ ENCODERS = {  # name -> size, changes of its settings, heads
         {"pair_classes": 2},
     ),
     "albert_of_labels": ("albert_base", {"num_encoder_layers": 3}, {"labels": 3}),
+    "albert_sharing_attention": (
+        "albert_base",
+        {"num_encoder_layers": 2, "shared_parts": "attention"},
+        {},
+    ),
+    "albert_sharing_feed_forward": (
+        "albert_base",
+        {"num_encoder_layers": 2, "shared_parts": "feed_forward"},
+        {},
+    ),
 }
 
 

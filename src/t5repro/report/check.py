@@ -20,6 +20,7 @@ from t5repro.artifacts import (
     REPORT,
     SCORE_TABLE,
     SCORES,
+    VOCABULARY,
 )
 from t5repro.config.schema import ReportStage
 from t5repro.errors import T5ReproError
@@ -84,6 +85,7 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         csv=folder / SCORE_TABLE,
         trace=trace if trace.as_posix() in outputs else None,
         corpus_page=corpus_page if corpus_page.as_posix() in outputs else None,
+        vocabularies=plan.by_experiment("vocab", VOCABULARY) if answers else {},
         answers=answers,
         manifest=folder / MANIFEST,
     )
