@@ -14,7 +14,7 @@ _NAME = re.compile(
 
 
 class CorpusFile(NamedTuple):
-    """What the name of a file says.
+    """The parts of the name of a file.
 
     Attributes:
         language: code, perhaps with a region, such as ``zh-cn``.
@@ -35,7 +35,7 @@ class CorpusFile(NamedTuple):
 
 
 def corpus_file(path: PurePath | str) -> CorpusFile | None:
-    """Return what the name of a path says; None if it is not a file of the corpus."""
+    """Return the parts of the name of a path; None if it is not a file of the corpus."""
     match = _NAME.fullmatch(PurePath(path).name)
     if match is None:
         return None

@@ -101,7 +101,7 @@ class Machine:
 
     @property
     def unit(self) -> str:
-        """What its hours count."""
+        """The unit of its hours."""
         return "core" if self.kind.device == "cpu" else "chip"
 
 

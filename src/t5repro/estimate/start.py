@@ -23,7 +23,7 @@ DURATIONS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "sec
 
 
 def start(nodes: Sequence[Node], to_run: Iterable[Key], settings: Settings, cores: int) -> str:
-    """Return the lines that say what a run will take, and what it will replace.
+    """Return the lines about the needs of a run, and about the results that it will replace.
 
     Args:
         nodes: all nodes of the run.

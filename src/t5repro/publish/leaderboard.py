@@ -111,6 +111,7 @@ def _check_present(
     if others := sorted(set(trivial) - set(submissions)):
         raise ArtifactError(f"--trivial names {others}; tasks of the benchmark: {[*submissions]}")
     present = {name for name in submissions if (predictions / f"{name}.jsonl").is_file()}
+    # A wrong list would otherwise replace answers of the model without a word.
     if both := sorted(present & set(trivial)):
         raise ArtifactError(
             f"{predictions} has predictions of {both}; leave them out of --trivial, which replaces "
@@ -133,6 +134,7 @@ def _trivial(submission: Submission, task: Task, file: Path | None) -> tuple[Row
     if submission.majority is not None:
         if file:
             raise ArtifactError(f"--trivial {task.name} has a majority class and reads no {file}")
+        # GLUE numbers the rows of its test sets, so no file of them is needed.
         rows: Rows = [{"idx": number} for number in range(submission.rows)]
         return rows, [submission.labels[submission.majority]] * len(rows)
     if task.trivial_answer is None:
@@ -178,7 +180,7 @@ def _read_complete(path: Path, task: str, submission: Submission) -> Rows:
     for line, row in enumerate(read_json_lines(path), start=1):
         if missing := [key for key in ("idx", "targets", "prediction") if key not in row]:
             raise ArtifactError(f"{path} line {line} lacks {missing}; rerun evaluate_predict")
-        idx = json.dumps(row["idx"], sort_keys=True)
+        idx = json.dumps(row["idx"], sort_keys=True)  # a mapping in MultiRC and ReCoRD
         if idx in line_of_idx:
             raise ArtifactError(
                 f"{path} line {line} repeats idx {idx} of line {line_of_idx[idx]}; allowed: each "

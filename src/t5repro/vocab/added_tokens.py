@@ -49,7 +49,7 @@ class AddedToken:
 
 @dataclass(frozen=True)
 class AddedTokens:
-    """What the files of a tokenizer state in addition to its SentencePiece model.
+    """The statements of the files of a tokenizer in addition to its SentencePiece model.
 
     Attributes:
         tokens: the tokens, in the order of the files.
@@ -63,6 +63,7 @@ class AddedTokens:
     @property
     def sentinels(self) -> int | None:
         """Number of sentinels; absent if no file names any."""
+        # A name that several files repeat is one sentinel.
         numbers = {token.sentinel for token in self.tokens} - {None}
         if numbers:
             return len(numbers)
@@ -102,7 +103,7 @@ def tokenizer_files(model: Path) -> list[Path]:
 
 
 def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
-    """Return what the files of a tokenizer state.
+    """Return the statements of the files of a tokenizer.
 
     Args:
         files: files with names in `TOKENIZER_FILES`.
@@ -118,6 +119,7 @@ def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
         if not isinstance(values, dict):
             raise ArtifactError(f"{path} has a {type(values).__name__}; it must be a mapping")
         tokens += (_token(text, number, path) for text, number in READERS[path.name](values))
+        # Written by T5Tokenizer, also where no list of tokens is.
         stated = values.get("extra_ids")
         if path.name == "tokenizer_config.json" and stated not in (None, 0):
             if type(stated) is not int or stated < 0:

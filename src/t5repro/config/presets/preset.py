@@ -25,7 +25,7 @@ class PresetGroup:
     """Presets that replace each other.
 
     Attributes:
-        title: what its presets set.
+        title: the settings of its presets.
         presets: name in the group -> preset.
         replaced_by: settings that take the place of the group: an experiment that sets one of them
             drops the preset of its run.
