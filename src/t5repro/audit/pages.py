@@ -290,7 +290,7 @@ def split_of(path: str) -> str:
     """
     file = corpus_file(path)
     if file is None:
-        raise LineageError(f"{path} has not the name of a corpus file; rerun the rule c4")
+        raise LineageError(f"{path} is not named as a corpus file; rerun the rule c4")
     return file.split
 
 

@@ -118,11 +118,13 @@ def _refuse_unread(stated: Mapping[str, Any], parts: Sequence[Settings], keys: K
     """Raise SettingsError if no fine-tuning of `parts`, nor a stage before it, reads a setting."""
     for path, value in leaves_of(stated):
         name = ".".join(map(str, path))
-        reasons = [reason_unread(name, part) for part in parts]
-        if reasons and all(reasons) and value != value_of(Settings(), name):
+        # The first part that reads it ends the search: a run may have hundreds.
+        if not parts or not all(reason_unread(name, part) for part in parts):
+            continue
+        if value != value_of(Settings(), name):
             raise SettingsError(
-                f"{name} is {value!r}, which {reasons[0]}; leave it out, or state it only where it "
-                "is read",
+                f"{name} is {value!r}, which {reason_unread(name, parts[0])}; leave it out, or "
+                "state it only where it is read",
                 keys=(*keys, *path),
             )
 
