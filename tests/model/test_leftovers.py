@@ -147,6 +147,13 @@ def test_a_vocabulary_of_other_ids_is_refused_with_its_file(options, message, tm
     assert not (tmp_path / "v").exists()
 
 
+def test_a_refused_vocabulary_leaves_no_weights_behind(folder, tmp_path):
+    (folder / "spiece.model").write_bytes(pieces(pad_id=-1, eos_id=2, unk_id=0, bos_id=1))
+    with pytest.raises(VocabularyError, match="has pad, eos, unk, bos"):
+        import_weights(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_sentinels_that_only_the_settings_of_the_trainer_name_are_no_pieces(tmp_path):
     # Field 3 of the model, its normaliser; protocol buffers merge by concatenation.
     proto = pieces() + bytes([3 << 3 | 2, 14, 1 << 3 | 2, 12]) + b"<extra_id_0>"
