@@ -78,7 +78,7 @@ def test_weights_that_are_no_numbers_are_refused(folder, value):
         ({"decoder_start_token_id": 5}, (), {}, "decoder_start_token_id is 5; only 0 or None"),
         ({"pruned_heads": {"1": [0]}}, (), {}, r"pruned_heads is .*; only \{\} or None"),
         ({"quantization_config": {"bits": 4}}, (), {}, "quantization_config is"),
-        ({"d_model": 10**12}, (), {}, "d_model is 1000000000000, the arrays have 16; correct the"),
+        ({"d_model": 10**12}, (), {}, "d_model is 1000000000000, the arrays have 24; correct the"),
         ({"num_heads": 4, "d_kv": 4}, (), {}, "d_kv is 4, the arrays have"),
         ({"architectures": 3}, ("decoder.", "lm_head"), {}, r"T5 only \(architectures: 3\)"),
         ({"vocab_size": 2000}, (), {}, "vocab_size of the configuration is 2000, the embedding ha"),
