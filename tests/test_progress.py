@@ -1,5 +1,6 @@
 """Progress on a terminal and in a log."""
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -63,6 +64,41 @@ def test_jobs_at_the_same_time_have_bars_with_their_nodes(tmp_path: Path) -> Non
     assert first == "vocab baseline_seed_1 007: 0/3 pages (started)"
     assert announced == "t5repro vocab: finished"
     assert first in (tmp_path / log).read_text()
+
+
+def test_a_terminal_has_the_bar_of_one_job_and_lines_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0)
+
+    def shown() -> str:
+        os.write(theirs, b"|END")
+        screen = b""
+        while not screen.endswith(b"|END"):
+            screen += os.read(ours, 65536)
+        return screen.decode()
+
+    with (
+        os.fdopen(theirs, "w") as screen,
+        monkeypatch.context() as patch,
+        contextlib.ExitStack() as beside,
+    ):
+        patch.setattr(sys, "stderr", screen)
+        with progress.Progress("pretrain a", total=2, unit="steps") as first:
+            second = beside.enter_context(progress.Progress("pretrain b", total=2, unit="steps"))
+            second.advance()
+            first.advance(2)
+            begun = shown()
+            assert "pretrain a:   0%|" in begun
+            assert "\x1b[Kpretrain b: 0/2 steps (started)\r\n" in begun  # in place of the bar
+            assert "\x1b[Kpretrain b: 1/2 steps (" in begun
+            assert "pretrain b:  50%|" not in begun
+        assert "pretrain a: 100%|" in shown()
+        second.advance()  # the terminal is free
+        assert "pretrain b: 100%|" in shown()
+    os.close(ours)
 
 
 def test_a_bar_says_what_happens_before_the_first_item(tmp_path: Path) -> None:

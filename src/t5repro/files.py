@@ -33,17 +33,34 @@ CHECKSUM = re.compile(rb'\{\n  "checksum": "([0-9a-f]{64})",\n')
 
 
 def refuse_lfs_pointer(path: Path) -> None:
-    """Refuse a pointer of git LFS, which a clone without LFS has in place of a file.
+    """Refuse what is there in place of a file, before it is opened by a library.
 
     Raises:
-        RawDataError: the file is a pointer.
+        OSError: it is missing, a folder, a pipe or a device.
+        RawDataError: it is a pointer of git LFS, which a clone without LFS has.
     """
+    check_is_file(path)
     with path.open("rb") as handle:
         if handle.read(len(LFS_POINTER)) == LFS_POINTER:
             raise RawDataError(
                 f"{path} is a pointer of git LFS in place of the file; run git lfs pull in its "
                 "repository, or download the file itself"
             )
+
+
+def check_is_file(path: Path) -> os.stat_result:
+    """Return the status of a file, before it is opened.
+
+    Raises:
+        OSError: it is missing, or a folder, a pipe, which would be waited for, or a device, which
+            may have no end.
+    """
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder and not a file", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a pipe or a device and not a file", str(path))
+    return status
 
 
 def has_conflict(data: bytes) -> bool:
@@ -65,14 +82,9 @@ def read_file(path: Path) -> bytes:
     """Return the bytes of a file that somebody else may have put there: a list, a lock, a key.
 
     Raises:
-        OSError: it is missing or cannot be read. So is a pipe, which would be waited for, a device
-            without an end, and a file of more than `MAX_BYTES`.
+        OSError: it is no file (`check_is_file`), cannot be read, or has more than `MAX_BYTES`.
     """
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder and not a file", str(path))
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is a pipe or a device and not a file", str(path))
+    status = check_is_file(path)
     if status.st_size > MAX_BYTES:
         message = f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read"
         raise OSError(errno.EFBIG, message, str(path))

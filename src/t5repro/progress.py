@@ -5,6 +5,7 @@ the terminal open, so that the bar still reaches the user.
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import sys
@@ -29,6 +30,8 @@ CONTROL_CHARACTERS = re.compile(
 
 # A value of a damaged file in a message; the longest honest lines name some files.
 LONG_LINE = re.compile(r"([^\n]{8000})([^\n]+)")
+
+CLEAR_LINE = "\r\x1b[K"
 
 _terminal: TextIO | None = None  # stderr before its redirection to a log file
 _node = ""  # of the job, such as "baseline_seed_1"; jobs at work at the same time share a terminal
@@ -100,8 +103,28 @@ def printable(text: str) -> str:
 
 
 def _print_line(text: str, screen: TextIO) -> None:
+    # A bar, of this job or another, may stand where the line begins; it is drawn again below.
+    over_a_bar = CLEAR_LINE if screen.isatty() else ""
     with contextlib.suppress(OSError):
-        print(text, file=screen, flush=True)
+        print(f"{over_a_bar}{text}", file=screen, flush=True)
+
+
+def _claim(screen: TextIO) -> int | None:
+    """Return a descriptor that holds a terminal until it is closed.
+
+    None if the screen is no terminal, or another job's bar is on it. A killed job holds nothing.
+    """
+    try:
+        # Opened again: jobs inherit one descriptor of the terminal, and so would share its lock.
+        terminal = os.open(os.ttyname(screen.fileno()), os.O_WRONLY | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(terminal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(terminal)
+        return None
+    return terminal
 
 
 class Progress:
@@ -110,9 +133,9 @@ class Progress:
     The first items do not count for the speed: before them a training compiles its step, which
     would make the remaining time many times too long.
 
-    The label is followed by the node of the job. A terminal shows a bar. A log, or an output that
-    is not a terminal, gets a line at most every `SECONDS_BETWEEN_LINES`, one at the start and one
-    at the end.
+    The label is followed by the node of the job. A terminal shows the bar of one job, and lines of
+    the jobs beside it, of which one has the bar next. A log, or an output that is not a terminal,
+    gets lines: at most one every `SECONDS_BETWEEN_LINES`, one at the start and one at the end.
 
     Args:
         label: what the items are counted for.
@@ -139,10 +162,18 @@ class Progress:
         self._started = self._printed = time.monotonic()
         self._first: tuple[int, float] | None = None  # items and time after the first `advance`
         self._bar: tqdm[Any] | None = None
+        self._claimed: int | None = None
 
     def __enter__(self) -> Self:
+        self._draw()
+        self._print(self._begins)
+        return self
+
+    def _draw(self) -> None:
+        """Show a bar if no other job has one on this terminal."""
         screen = _terminal or sys.stderr
-        if screen.isatty():
+        self._claimed = _claim(screen)
+        if self._claimed is not None:
             from tqdm import tqdm
 
             self._bar = tqdm(
@@ -152,10 +183,8 @@ class Progress:
                 initial=self._done,
                 dynamic_ncols=True,
                 file=screen,
-                postfix=self._begins,
+                postfix=self._facts or self._begins,
             )
-        self._print(self._begins)
-        return self
 
     def advance(self, count: int = 1, **facts: Any) -> None:
         """Count `count` more items and show `facts`, such as the loss or examples per second."""
@@ -169,6 +198,8 @@ class Progress:
         if time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             self._print(self._speed())
+            if self._bar is None:
+                self._draw()
 
     def __exit__(
         self,
@@ -178,6 +209,9 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        if self._claimed is not None:
+            fcntl.flock(self._claimed, fcntl.LOCK_UN)  # workers may have inherited it
+            os.close(self._claimed)
         self._print("done" if kind is None else "stopped")
 
     def _speed(self) -> str:

@@ -49,6 +49,11 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ({"seed": "x"}, r"setting 'seed' is 'x'; Input should be a valid integer"),
         ({"vocab.language_parts": {"it": 1}}, r"language_parts names \['it'\], which c4.languages"),
         ({"tasks.names": []}, r"tasks.names is empty"),
+        ({"pretrain.steps": True}, r"'pretrain.steps' is True; .*true is not a number"),
+        ({"vocab.language_parts": {"en": True}}, r"vocab.language_parts: true is not a number"),
+        ({"pretrain.steps": 10**40}, r"pretrain.steps' is 1000*; .*at most 9,007,199,254,740,992"),
+        ({"pretrain.batch_size": 10**15}, r"batch_size' is 10*; Input should be less than or eq"),
+        ({"run.name": "a" * 101}, r"'run.name' is 'a*'; String should have at most 100 char"),
         ({"pretrain.objective": "lm"}, r"objective lm has no inputs, which model.architecture"),
         (
             {"pretrain.optimizer": "adamw"},

@@ -10,7 +10,9 @@ from made_records import git
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_pages
 from t5repro.errors import LineageError
 from t5repro.lineage.findings import NOT_COMPARED
+from t5repro.lineage.store import Revision
 from t5repro.lineage.verify import verify_tree
+from t5repro.lineage.verify_revision import verify_revision
 from t5repro.lineage.withdrawal_history import lost_withdrawals, require_withdrawals
 
 URL = "http://a.example/1"
@@ -45,6 +47,18 @@ def test_a_deleted_list_is_found_before_and_after_its_commit(checkout: Path) -> 
     assert found(checkout) == [f"{PAGES}: {URL}"]
     with pytest.raises(LineageError, match=rf"{PAGES} has lost {URL}: commit .* below lifted:"):
         require_withdrawals(checkout)
+
+
+def test_a_revision_that_lost_an_entry_is_found_by_its_own_history(checkout: Path) -> None:
+    write(checkout, "dvc.lock", "schema: '2.0'\nstages: {made: {cmd: make}}\n")
+    (checkout / PAGES).unlink()
+    commit(checkout, "merge gone wrong")
+    write(checkout, PAGES.as_posix(), WITHDRAWN)
+    commit(checkout, "the list is back")
+    for revision, paths in {"HEAD~1": [f"{PAGES}: {URL}"], "HEAD": []}.items():
+        name = git(checkout, "rev-parse", revision)
+        findings = verify_revision(Revision(checkout, name)).findings
+        assert [item.path for item in findings if "withdrawn/" in item.path] == paths
 
 
 def test_a_lost_entry_of_a_project_below_the_repository_is_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,9 @@ def test_weights_that_are_no_numbers_are_refused(folder, value):
         ({"decoder_start_token_id": 5}, (), {}, "decoder_start_token_id is 5; only 0 or None"),
         ({"pruned_heads": {"1": [0]}}, (), {}, r"pruned_heads is .*; only \{\} or None"),
         ({"quantization_config": {"bits": 4}}, (), {}, "quantization_config is"),
+        ({"d_model": 10**12}, (), {}, "d_model is 1000000000000, the arrays have 24; correct the"),
+        ({"num_heads": 4, "d_kv": 4}, (), {}, "d_kv is 4, the arrays have"),
+        ({"architectures": 3}, ("decoder.", "lm_head"), {}, r"T5 only \(architectures: 3\)"),
         ({"vocab_size": 2000}, (), {}, "vocab_size of the configuration is 2000, the embedding ha"),
     ],
 )
@@ -147,6 +151,13 @@ def test_a_vocabulary_of_other_ids_is_refused_with_its_file(options, message, tm
     assert not (tmp_path / "v").exists()
 
 
+def test_a_refused_vocabulary_leaves_no_weights_behind(folder, tmp_path):
+    (folder / "spiece.model").write_bytes(pieces(pad_id=-1, eos_id=2, unk_id=0, bos_id=1))
+    with pytest.raises(VocabularyError, match="has pad, eos, unk, bos"):
+        import_weights(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_sentinels_that_only_the_settings_of_the_trainer_name_are_no_pieces(tmp_path):
     # Field 3 of the model, its normaliser; protocol buffers merge by concatenation.
     proto = pieces() + bytes([3 << 3 | 2, 14, 1 << 3 | 2, 12]) + b"<extra_id_0>"
@@ -170,6 +181,16 @@ def test_a_pointer_of_git_lfs_is_named_in_place_of_damage(folder, name):
     (folder / name).write_text(POINTER)
     with pytest.raises(RawDataError, match=f"{name} is a pointer of git LFS .*run git lfs pull"):
         read_foreign(folder)
+
+
+def test_a_piece_whose_score_is_no_number_is_refused():
+    proto = pieces()
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    score = struct.pack("<f", processor.GetScore(20))
+    damaged = proto.replace(score, struct.pack("<f", np.nan))
+    assert damaged != proto
+    with pytest.raises(ArtifactError, match="v has scores of pieces that are no numbers"):
+        Vocabulary.from_bytes(damaged, Path("v"))
 
 
 def test_a_vocabulary_that_is_a_pointer_is_named(tmp_path):

@@ -1,5 +1,7 @@
 """What a file of rows says of its task, and the files that say nothing."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,8 @@ def test_options_replace_every_guess(tmp_path: Path) -> None:
         ("rows.csv", "text,label\na,x\nb, \n", "line 3: label is ' '; allowed: a value"),
         ("rows.csv", "text,label\na,x\nb\n", "line 3: 1 columns in 'b'; allowed: 2 columns"),
         ("rows.csv", b"text,label\na,x\n\xe4,y\n", r"line 3: bytes are not UTF-8: b'\\xe4'"),
+        ("rows.csv", "text,label\na,x\na\0b,y\n", r"line 3: text has a NUL character: 'a\\x00b'"),
+        ("rows.jsonl", '{"a": "x\\u0000", "b": 1}\n', "line 1: a has a NUL character"),
         ("rows.csv", 'text,label\n"a,x\n', "line 2: not comma-separated values"),
         (
             "rows.csv",
@@ -164,6 +168,15 @@ def test_a_wrong_file_is_refused_with_its_line(
 ) -> None:
     with pytest.raises(TaskDataError, match=message):
         proposed(tmp_path / name, text)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_and_a_device_are_refused_and_not_waited_for(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    make(tmp_path / "rows.csv")
+    with pytest.raises(TaskDataError, match="it is a pipe or a device and not a file"):
+        read_rows(tmp_path / "rows.csv")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -42,6 +42,8 @@ BROKEN = {
     "nested": "[" * 5000,
     "nested mappings": "{a: " * 5000,
     "a number of 5,000 digits": "seed: " + "9" * 5000,
+    "a number in base 8": "seed: 010",
+    "a number in base 60": "seed: 12:30",
     "a date that does not exist": "seed: 2001-99-99",
     "a Python object": "seed: !!python/object/apply:os.system [id]",
     "an unknown alias": "seed: *nothing",

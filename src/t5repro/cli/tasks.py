@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.errors import SettingsError
+from t5repro.progress import printable
 from t5repro.task_table import BENCHMARK_TITLES
 
 EXAMPLE_CHARS = 100  # of an input that is printed
@@ -110,7 +111,7 @@ def _new_task(arguments: argparse.Namespace) -> None:
         licence=arguments.licence,
     )
     for reason in proposed.reasons:
-        print(reason, file=sys.stderr)
+        print(printable(reason), file=sys.stderr)
     if not arguments.out:
         print(proposed.text, end="")
         return

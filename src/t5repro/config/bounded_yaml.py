@@ -1,18 +1,21 @@
-"""YAML without repeated keys, and with a limit on what its aliases expand to.
+"""YAML without repeated keys and without numbers that read as others; its aliases have a limit.
 
-PyYAML keeps the last value of a repeated key silently: of two lists that a merge left below each
-other one would be lost.
+YAML 1.1 reads 010 as 8 (octal) and 12:30 as 750 (base 60). PyYAML keeps the last value of a
+repeated key silently: of two lists that a merge left below each other one would be lost.
 
 Ten lines of aliases of aliases stand for 10**8 values ("billion laughs"). The parser shares the
 nodes, but whoever walks through the values visits each of them.
 """
 
+import re
 from typing import Any
 
 import yaml
 
 from t5repro.errors import SettingsError
 
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+OTHER_BASE = re.compile(r"[-+]?(0[0-9_]+|[0-9_]+(:[0-9_.]+)+)")
 MAX_NODES = 200_000  # the largest run file has a few thousand
 MAX_CHARS = 16_000_000  # which PyYAML reads for half a minute
 
@@ -25,8 +28,8 @@ def read_node(text: str, name: str) -> yaml.Node | None:
         name: of the file, for messages.
 
     Raises:
-        SettingsError: it is not YAML, sets a key twice, is too long, or its aliases expand to more
-            than `MAX_NODES` values.
+        SettingsError: it is not YAML, sets a key twice, has a number in base 8 or 60, is too long,
+            or its aliases expand to more than `MAX_NODES` values.
     """
     if len(text) > MAX_CHARS:
         raise SettingsError(
@@ -42,7 +45,7 @@ def read_node(text: str, name: str) -> yaml.Node | None:
     if root is not None and "&" in text:  # without an anchor there is no alias
         _check_expansion(root, name)
     try:
-        _check_keys(root, name, set())
+        _check_nodes(root, name, set())
     except RecursionError as error:
         raise SettingsError(f"{name} is nested too deeply") from error
     return root
@@ -56,14 +59,22 @@ def set_twice(name: str, line: int, key: str, first_line: int) -> SettingsError:
     )
 
 
-def _check_keys(node: yaml.Node | None, name: str, visited: set[int]) -> None:
-    """Refuse a key that a mapping has twice."""
-    if isinstance(node, yaml.ScalarNode) or node is None or id(node) in visited:
+def _check_nodes(node: yaml.Node | None, name: str, visited: set[int]) -> None:
+    """Refuse a key that a mapping has twice, and a number that is read as another."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag in NUMBERS and OTHER_BASE.fullmatch(node.value):
+            raise SettingsError(
+                f"{name}:{node.start_mark.line + 1}: YAML reads {node.value} as "
+                f"{yaml.SafeLoader('').construct_object(node)}; write the number without leading "
+                "zeros or colons, or text in quotes"
+            )
+        return
+    if node is None or id(node) in visited:
         return
     visited.add(id(node))  # an alias is checked where its anchor is
     if isinstance(node, yaml.SequenceNode):
         for entry in node.value:
-            _check_keys(entry, name, visited)
+            _check_nodes(entry, name, visited)
         return
     first_lines: dict[str, int] = {}
     for key, value in node.value:
@@ -72,7 +83,7 @@ def _check_keys(node: yaml.Node | None, name: str, visited: set[int]) -> None:
             if key.value in first_lines:
                 raise set_twice(name, line, key.value, first_lines[key.value])
             first_lines[key.value] = line
-        _check_keys(value, name, visited)
+        _check_nodes(value, name, visited)
 
 
 def construct(root: yaml.Node, name: str) -> Any:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationInfo, field_validator
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+# A folder has the names of an experiment and of a group of tasks; file systems allow 255 bytes.
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=100)]
+LARGEST_NUMBER = 2**53  # up to which every reader of JSON keeps whole numbers
 
 
 class Section(BaseModel):
@@ -16,6 +19,35 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _check_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.field_name in _fields_of_numbers(cls):
+            _check_numbers_of(value)
+        return value
+
+
+@cache
+def _fields_of_numbers(section: type[BaseModel]) -> frozenset[str]:
+    types = {name: _types(field.annotation) for name, field in section.model_fields.items()}
+    return frozenset(name for name, of in types.items() if {int, float} & of and bool not in of)
+
+
+def _types(annotation: Any) -> set[Any]:
+    parts = get_args(annotation)
+    return {kind for part in parts for kind in _types(part)} if parts else {annotation}
+
+
+def _check_numbers_of(value: Any) -> None:
+    """Refuse true, which Python takes for 1, and numbers that no later stage can hold."""
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a number; YAML reads yes, no, on, off so")
+    if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+        raise ValueError(f"a number is at most {LARGEST_NUMBER:,}")
+    if isinstance(value, (list, tuple, dict)):
+        for entry in value.values() if isinstance(value, dict) else value:
+            _check_numbers_of(entry)
 
 
 def repeated(values: Iterable[Any]) -> list[Any]:

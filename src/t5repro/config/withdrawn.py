@@ -8,10 +8,9 @@ They are two files because they are inputs of different rules: a withdrawn task 
 the crawl again.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -25,6 +24,9 @@ FOLDER = Path("withdrawn")
 FILES = FOLDER / "files.yaml"
 PAGES = FOLDER / "pages.yaml"
 UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while it is at work
+CURE = "restore it with git checkout, t5repro withdraw writes it"
+
+Listed = TypeVar("Listed", bound=Section)
 
 
 class WithdrawnFiles(Section):
@@ -66,7 +68,7 @@ def read_files(path: Path = FILES) -> WithdrawnFiles:
     Raises:
         SettingsError: the list cannot be read.
     """
-    return WithdrawnFiles.model_validate(_read(path, WithdrawnFiles))
+    return parse_list(_read(path), path, WithdrawnFiles)
 
 
 def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
@@ -75,7 +77,7 @@ def read_pages(path: Path | None = PAGES) -> WithdrawnPages:
     Raises:
         SettingsError: the list cannot be read.
     """
-    return WithdrawnPages.model_validate({} if path is None else _read(path, WithdrawnPages))
+    return WithdrawnPages() if path is None else parse_list(_read(path), path, WithdrawnPages)
 
 
 def check_finished() -> None:
@@ -91,16 +93,28 @@ def check_finished() -> None:
         )
 
 
-def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
-    cure = "restore it with git checkout, t5repro withdraw writes it"
+def _read(path: Path) -> bytes:
     try:
-        data = read_file(path)
+        return read_file(path)
     except FileNotFoundError:
-        return {}
+        return b""
     except PermissionError:
         raise  # the command line names the file
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}; {cure}") from error
+        raise SettingsError(f"{path} cannot be read: {error.strerror}; {CURE}") from error
+
+
+def parse_list(data: bytes, path: Path, model: type[Listed]) -> Listed:
+    """Return the content of a list; empty text has no entries.
+
+    Args:
+        data: the bytes of the list, of the checkout or of a commit.
+        path: of the list, for messages.
+        model: `WithdrawnFiles` or `WithdrawnPages`.
+
+    Raises:
+        SettingsError: these are not the bytes of a list.
+    """
     if has_conflict(data):
         raise SettingsError(
             f"{path} is not a list of withdrawn sources: it has the marks of a conflict of git; "
@@ -108,11 +122,8 @@ def _read(path: Path, model: type[Section]) -> Mapping[str, Any]:
         )
     try:
         parsed = parse_yaml(data.decode("utf-8"), str(path))
-        values = {} if parsed is None else parsed
-        model.model_validate(values)
+        return model.model_validate({} if parsed is None else parsed)
     except (SettingsError, ValidationError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path} is not a list of withdrawn sources ({error}); {cure}"
+            f"{path} is not a list of withdrawn sources ({error}); {CURE}"
         ) from error
-    content: Mapping[str, Any] = values
-    return content

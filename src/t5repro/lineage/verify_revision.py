@@ -26,6 +26,7 @@ from t5repro.lineage.signatures import check_signatures, sealed_runs
 from t5repro.lineage.store import RECORDS, Revision
 from t5repro.lineage.verify import check_links, recorded_outputs
 from t5repro.lineage.verify_records import check_fields
+from t5repro.lineage.withdrawal_history import check_withdrawals
 
 
 def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
@@ -57,6 +58,7 @@ def verify_revision(revision: Revision, *, deep: bool = False) -> Verdict:
     if not absent:  # else a manifest may be missing, and every link to it would be reported
         graph, manifest_findings = _check_manifests(revision, lock)
         findings += manifest_findings
+    findings += check_withdrawals(revision.root, revision.name)
     # Signatures are checked even if objects are absent: records are in git.
     runs = sealed_runs(revision.names(RECORDS, ""))
     bad_signatures, attestations = check_signatures(

@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.config.bounded_yaml import parse_yaml
-from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
+from t5repro.config.field import Section
+from t5repro.config.withdrawn import (
+    FILES,
+    PAGES,
+    UNFINISHED,
+    WithdrawnFiles,
+    WithdrawnPages,
+    parse_list,
+    read_files,
+    read_pages,
+)
 from t5repro.errors import LineageError, SettingsError
 from t5repro.lineage.findings import ALTERED, MISSING, NOT_COMPARED, Finding
-from t5repro.lineage.git import contents, is_shallow, project_prefix, try_git
+from t5repro.lineage.git import contents, files_at, is_shallow, project_prefix, try_git
 from t5repro.progress import announce
 
 LISTS = {FILES: ("files",), PAGES: ("urls", "domains")}
@@ -22,18 +32,20 @@ SHALLOW = (
 )
 
 
-def lost_withdrawals(root: Path) -> dict[tuple[str, str], str]:
+def lost_withdrawals(root: Path, revision: str = "") -> dict[tuple[str, str], str]:
     """Return (list, entry) -> commit of each withdrawn source that is neither listed nor lifted.
+
+    Args:
+        root: the checkout.
+        revision: full hash of the commit that has the lists and the history; the lists of the
+            checkout and the history of HEAD if empty.
 
     Raises:
         SettingsError: a list cannot be read.
     """
-    now = {
-        FILES: read_files(root / FILES).model_dump(),
-        PAGES: read_pages(root / PAGES).model_dump(),
-    }
+    now = {name: entries.model_dump() for name, entries in _lists(root, revision).items()}
     # --full-history: by default git leaves out the side of a merge whose list was dropped.
-    question = ("log", "--full-history", "--format=%H", "HEAD", "--", *map(str, LISTS))
+    question = ("log", "--full-history", "--format=%H", revision or "HEAD", "--", *map(str, LISTS))
     commits = (try_git(root, *question) or b"").decode().split()
     if not commits:
         return {}
@@ -47,6 +59,17 @@ def lost_withdrawals(root: Path) -> dict[tuple[str, str], str]:
                 if entry not in now[name][key] and entry not in now[name]["lifted"]:
                     lost.setdefault((name.as_posix(), entry), commit)
     return lost
+
+
+def _lists(root: Path, revision: str) -> dict[Path, Section]:
+    if not revision:
+        return {FILES: read_files(root / FILES), PAGES: read_pages(root / PAGES)}
+    committed = files_at(root, revision, [name.as_posix() for name in LISTS])
+    models: dict[Path, type[Section]] = {FILES: WithdrawnFiles, PAGES: WithdrawnPages}
+    return {
+        name: parse_list(committed.get(name.as_posix(), b""), name, model)
+        for name, model in models.items()
+    }
 
 
 def _entries(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -67,16 +90,20 @@ def _cure(name: str, commit: str) -> str:
     )
 
 
-def check_withdrawals(root: Path) -> Iterator[Finding]:
+def check_withdrawals(root: Path, revision: str = "") -> Iterator[Finding]:
     """Report entries that the lists have lost, and a withdrawal that was stopped.
 
     A shallow clone has a part of the history, which is a warning.
+
+    Args:
+        root: the checkout.
+        revision: as of `lost_withdrawals`.
     """
-    if (root / UNFINISHED).exists():
+    if not revision and (root / UNFINISHED).exists():
         message = "a withdrawal was stopped before its end; repeat it"
         yield Finding(ALTERED, UNFINISHED.as_posix(), "", message)
     try:
-        lost = lost_withdrawals(root)
+        lost = lost_withdrawals(root, revision)
     except SettingsError as error:
         yield Finding(ALTERED, f"{FILES.parent}", "", str(error))
         return

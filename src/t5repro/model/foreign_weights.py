@@ -207,6 +207,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     arrays = add_shared_arrays(arrays, path, config, model)
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
+    leftovers.check_shape(path, weights, model)
     vocabulary = _bytes(folder / FACE_VOCABULARY)
     if vocabulary is None:
         leftovers.check_tokenizer(folder, config)

@@ -13,7 +13,7 @@ import numpy as np
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
 from t5repro.files import read_json
-from t5repro.model.weight_names import weight_names
+from t5repro.model.weight_names import shape_of, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 SHOWN_NAMES = 3
@@ -176,13 +176,32 @@ def check_huggingface(
         )
 
 
+def check_shape(path: Path, weights: Mapping[str, np.ndarray], model: ModelSettings) -> None:
+    """Refuse a configuration of a T5 with other widths than its arrays.
+
+    Raises:
+        CheckpointError: they differ.
+    """
+    if model.architecture != "encoder_decoder":
+        return
+    of_arrays = shape_of(weights)
+    for name in ("d_model", "d_ff", "d_kv", "num_heads", "relative_position_buckets"):
+        stated, found = getattr(model, name), getattr(of_arrays, name)
+        if stated != found:
+            raise CheckpointError(
+                f"{path}: {name} is {stated}, the arrays have {found}; correct the configuration, "
+                "or get the folder again"
+            )
+
+
 def _check_whole_t5(
     folder: Path,
     arrays: Mapping[str, np.ndarray],
     config: Mapping[str, Any],
     names: Collection[str],
 ) -> None:
-    written_by = ", ".join(map(str, config.get("architectures") or ())) or "unknown"
+    classes = config.get("architectures") or "unknown"
+    written_by = ", ".join(map(str, classes)) if isinstance(classes, list) else str(classes)
     if not any(name.startswith("decoder.block.") for name in arrays):
         raise CheckpointError(
             f"{folder} has the encoder of a T5 only (architectures: {written_by}); this project "

@@ -9,6 +9,7 @@ the step come on top; `docs/estimate.md` compares that with measured trainings.
 import os
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
@@ -216,7 +217,8 @@ def training_memory(
         return libraries + state / shares + -(-rows // micro_batches) * row
 
     # Micro-batches of a chip have equal numbers of rows.
-    divisors = [micro_batches for micro_batches in range(1, rows + 1) if rows % micro_batches == 0]
+    small = [divisor for divisor in range(1, isqrt(rows) + 1) if rows % divisor == 0]
+    divisors = sorted({*small, *(rows // divisor for divisor in small)})
     usable = available * (1 - FREE_SHARE) if on_cpu else available
     fitting = (micro_batches for micro_batches in divisors if needed(micro_batches) <= usable)
     return Memory(needed(training.micro_batches), available, next(fitting, 0), "formula")

@@ -268,8 +268,20 @@ def read_cells(
         encoding: encoding of a .csv or .tsv file.
 
     Raises:
-        TaskDataError: the file or a row cannot be read.
+        TaskDataError: the file or a row cannot be read, or a cell has a NUL character.
     """
+    rows = _rows_of_cells(path, split, required, target, delimiter, encoding)
+    for location, cells in rows:
+        for name, text in cells.items():
+            if text is not None and "\0" in text:  # such as UTF-16 without its mark
+                cure = "convert the file to UTF-8, or name its encoding"
+                raise invalid_data(location, f"{name} has a NUL character:", text, "text", cure)
+        yield location, cells
+
+
+def _rows_of_cells(
+    path: Path, split: str, required: tuple[str, ...], target: str, delimiter: str, encoding: str
+) -> Iterator[tuple[str, dict[str, str | None]]]:
     if path.suffix == ".tsv":
         # The reader of GLUE's tables names fields; here every column keeps its name.
         layout = Columns({name: name for name in required}, target)

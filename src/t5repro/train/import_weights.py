@@ -37,7 +37,6 @@ def import_weights(source: Path, folder: Path) -> None:
     foreign = read_foreign(source)
     vocabulary = vocabulary_file(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]
-    write_arrays(outputs[0], foreign.weights)
     settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
     if foreign.vocabulary is not None:
         pieces, sentinels = write_vocabulary(
@@ -53,6 +52,7 @@ def import_weights(source: Path, folder: Path) -> None:
             f"import_weights: {source} has no vocabulary ({', '.join(VOCABULARIES)}); a run that "
             "starts from these weights names their SentencePiece model in vocab.model_file"
         )
+    write_arrays(outputs[0], foreign.weights)  # after the vocabulary, which may be refused
     if foreign.optimizer:
         write_arrays(folder / OPTIMIZER, foreign.optimizer)
         outputs.append(folder / OPTIMIZER)

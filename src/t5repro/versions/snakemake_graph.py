@@ -103,7 +103,7 @@ def planned(*run_files: Path) -> Iterator[Any]:
         SettingsError: Snakemake rejects the run files.
     """
     from snakemake.api import SnakemakeApi
-    from snakemake.exceptions import WorkflowError
+    from snakemake.exceptions import RuleException, WorkflowError
     from snakemake.settings.types import (
         ConfigSettings,
         DAGSettings,
@@ -130,7 +130,7 @@ def planned(*run_files: Path) -> Iterator[Any]:
                 forceall=False, ignore_incomplete=True, lock_warn_only=False, nolock=True
             )
             workflow._build_dag()
-        except WorkflowError as error:
+        except (WorkflowError, RuleException) as error:
             names = ", ".join(map(str, run_files))
             raise SettingsError(f"Snakemake cannot plan {names}: {error}") from error
         yield workflow

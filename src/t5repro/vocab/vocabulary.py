@@ -5,6 +5,7 @@ collapsed), so no caller may normalise before: pre-training, fine-tuning and pre
 would then see different ids.
 """
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -76,6 +77,8 @@ class Vocabulary:
             processor.load_from_serialized_proto(proto)
         except RuntimeError as error:
             raise ArtifactError(f"{where} is not a SentencePiece model; {cure}") from error
+        if not all(map(math.isfinite, processor.GetScore(list(range(len(processor)))))):
+            raise ArtifactError(f"{where} has scores of pieces that are no numbers; {cure}")
         expected = (PAD_ID, EOS_ID, UNK_ID, NO_ID)
         actual = (processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id())
         if actual != expected:

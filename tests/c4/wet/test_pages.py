@@ -212,7 +212,7 @@ def test_an_empty_file_is_refused(tmp_path):
 def test_a_path_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(CrawlError, match=r"absent\.wet: cannot be read \(No such file"):
         pages_of(tmp_path / "absent.wet")
-    with pytest.raises(CrawlError, match=r"cannot be read \(Is a directory"):
+    with pytest.raises(CrawlError, match=r"cannot be read \(it is a folder and not a file"):
         pages_of(tmp_path)
 
 

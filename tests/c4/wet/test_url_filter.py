@@ -1,11 +1,14 @@
 import json
+import os
 
 import pytest
 from checkout import ROOT
 
 from t5repro.c4.keys import normalize_url
+from t5repro.c4.text.bad_words import read_words
 from t5repro.c4.wet import url_filter
-from t5repro.errors import RawDataError
+from t5repro.c4.wet.pages import read_pages
+from t5repro.errors import CrawlError, RawDataError
 
 MINI_LISTS = ROOT / "examples" / "mini" / "lists"
 DOMAINS = {"bbc.co.uk": True, "news.example": ["", "sport"], "only.example": ["www2"]}
@@ -106,9 +109,32 @@ def test_a_list_of_addresses_that_cannot_be_used_is_named(tmp_path):
     path.write_text("\n \n")
     with pytest.raises(RawDataError, match="lists no URL"):
         url_filter.read_urls(path)
+    for text, message in {
+        "http://a\0b\n": "line 1: has a NUL character",
+        "a\n<<<<<<< HEAD\nb\n": "line 2: is the mark of a conflict of git",
+        "version https://git-lfs.github.com/spec/v1\n": "is a pointer of git LFS",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(RawDataError, match=message):
+            url_filter.read_urls(path)
+        with pytest.raises(RawDataError, match=message):
+            read_words(path, "en")
     path.write_bytes(b"http://a\xff\n")
     with pytest.raises(RawDataError, match="not UTF-8 at byte 8"):
         url_filter.read_urls(path)
+
+
+def test_a_pipe_in_place_of_a_list_or_a_shard_is_named_and_not_waited_for(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(RawDataError, match="a pipe or a device and not a file.*c4.select.urls"):
+        url_filter.read_urls(path)
+    with pytest.raises(RawDataError, match="a pipe or a device and not a file.*c4.select.domains"):
+        url_filter.read_domains(path)
+    with pytest.raises(RawDataError, match="a pipe or a device and not a file.*bad_word_lists.en"):
+        read_words(path, "en")
+    with pytest.raises(CrawlError, match="a pipe or a device and not a file"):
+        list(read_pages(path))
 
 
 def test_the_bundled_lists_can_be_read():

@@ -77,7 +77,8 @@ def read_rows(
             message has the file, the row and the value.
     """
     readers = {"parquet": _parquet_rows, "json": _json_rows, "text": _text_rows}
-    refuse_lfs_pointer(path)
+    with _readable(path):
+        refuse_lfs_pointer(path)
     if (kind := format_of(name)) is None:
         raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
     withdrawn = is_withdrawn or _nothing

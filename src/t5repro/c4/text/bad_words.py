@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
+from t5repro.c4.listed_lines import listed_lines
 from t5repro.errors import RawDataError
 
 ANYWHERE_LANGUAGES = frozenset({"ja", "th", "zh"})
@@ -33,14 +34,11 @@ def read_words(path: Path, language: str) -> frozenset[str]:
         RawDataError: the list cannot be read, is not UTF-8 or contains no word.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        words = frozenset(listed_lines(path))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.bad_word_lists.{language}"
         ) from error
-    except UnicodeDecodeError as error:
-        raise RawDataError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from error
-    words = frozenset(word for line in lines if (word := line.strip()))
     if not words:
         raise RawDataError(
             f"{path}: contains no word; remove {language!r} from c4.bad_word_lists to disable "

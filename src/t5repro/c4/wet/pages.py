@@ -49,6 +49,7 @@ from t5repro.c4.wet.warc_records import (
     text_of,
 )
 from t5repro.errors import CrawlError
+from t5repro.files import check_is_file
 
 URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
@@ -211,6 +212,7 @@ def _pieces(
         yield NO_CONTENT_GAP
         return
     try:
+        check_is_file(path)
         with path.open("rb") as handle:
             # Names do not tell: a file may be compressed in spite of its name, and the reverse.
             first = handle.read(SEARCH_BYTES)

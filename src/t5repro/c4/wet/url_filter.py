@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t5repro.c4.keys import key_halves, md5, normalize_url
+from t5repro.c4.listed_lines import listed_lines
 from t5repro.c4.reasons import DOMAIN_NOT_LISTED, URL_NOT_LISTED
 from t5repro.config.hosts import host_of
 from t5repro.errors import RawDataError
+from t5repro.files import read_file
 from t5repro.strict_json import parse_json
 
 Subdomains = frozenset[str] | None  # None allows all
@@ -55,7 +57,7 @@ def read_domains(path: Path) -> dict[str, Subdomains]:
         RawDataError: the file cannot be read or is not such a list.
     """
     try:
-        domains = parse_json(path.read_bytes())
+        domains = parse_json(read_file(path))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.select.domains"
@@ -99,16 +101,12 @@ def read_urls(path: Path) -> NDArray[np.uint64]:
     """
     keys = bytearray()
     try:
-        with path.open(encoding="utf-8") as handle:
-            for line in handle:
-                if url := line.strip():
-                    keys += md5(normalize_url(url))
+        for url in listed_lines(path):
+            keys += md5(normalize_url(url))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.select.urls"
         ) from error
-    except UnicodeDecodeError as error:
-        raise RawDataError(f"{path}: not UTF-8 at byte {error.start}; fetch it again") from error
     if not keys:
         raise RawDataError(f"{path}: lists no URL; set c4.select.urls to '' to read every page")
     halves = key_halves(bytes(keys))

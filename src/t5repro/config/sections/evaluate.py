@@ -15,7 +15,7 @@ from t5repro.config.sections.vocab import VocabSettings
 class EvaluateSettings(Section):
     """Prediction and scores (paper section 2.4)."""
 
-    batch_size: int = Field(32, ge=1)
+    batch_size: int = Field(32, ge=1, le=1_048_576)
     """Batch size of decoding; examples."""
     inputs_length: int = Field(512, ge=4)
     """Maximum length of the inputs; tokens. Longer inputs are truncated."""

@@ -64,7 +64,7 @@ class TrainingSettings(Section):
 
     steps: int = Field(524_288, ge=0)
     """Optimizer steps. If 0, the stage writes its initial weights."""
-    batch_size: int = Field(128, ge=1)
+    batch_size: int = Field(128, ge=1, le=1_048_576)
     """Batch size; packed rows."""
     inputs_length: int = Field(512, ge=4)
     """Length of the inputs of a row; tokens."""
