@@ -2,7 +2,7 @@
 
 import pytest
 
-from t5repro.config.experiments import phases, settings_of_experiment
+from t5repro.config.experiments import pretraining_phases, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import SettingsError
@@ -188,7 +188,7 @@ def test_a_second_phase_has_its_own_rows_steps_and_rate_and_the_first_is_shared(
     nodes = {node.label: node for node in plan.nodes}
     assert nodes["pretrain a"].experiments == ("a", "b")
     assert ("pretrain", "a") in nodes["pretrain b"].upstream
-    assert phases(run, "b") == ["a", "b"]
+    assert pretraining_phases(run, "b") == ["a", "b"]
 
 
 def test_experiments_with_one_second_phase_share_its_node():

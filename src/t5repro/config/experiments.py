@@ -35,10 +35,8 @@ SHARED = (
     "c4.spark",
 )
 EARLIER_PRETRAINING = "pretrain.from_experiment"
-CONTINUED = (
-    EARLIER_PRETRAINING,
-    "finetune.start_from",
-)  # settings that name a training to continue
+# Settings that name a training to continue:
+CONTINUED = (EARLIER_PRETRAINING, "finetune.start_from")
 VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules with nodes of other experiments
 
 
@@ -234,7 +232,7 @@ def _tree_of(
     return tree, {section: getattr(settings, section) for section in unchanged}
 
 
-def phases(settings: Settings, name: str) -> list[str]:
+def pretraining_phases(settings: Settings, name: str) -> list[str]:
     """Return the experiments whose pre-trainings continue each other, the first one first.
 
     Args:
@@ -252,7 +250,7 @@ def pretraining_flops(settings: Settings, name: str) -> int:
     return sum(
         phase.pretrain.steps
         * step_flops(phase.model, phase.pretrain, embedding_rows=phase.vocab.embedding_rows)
-        for phase in map(settings_by_name(settings), phases(settings, name))
+        for phase in map(settings_by_name(settings), pretraining_phases(settings, name))
     )
 
 
