@@ -137,7 +137,8 @@ def test_losses_are_drawn_over_the_operations_of_each_model(
         ("small", "0.5"),
     ]
     assert "operations of training (10^15 FLOP)" in str(curve.chart)
-    # The first experiment had an earlier phase of 10^15 operations. When the small model has finished, the large ones have no measurement yet.
+    # The first experiment had an earlier phase of 10^15 operations. When the small model has
+    # finished, the large ones have no measurement yet.
     assert curve.common_step == "0.5"
     assert [row.common for row in curve.rows] == ["–", "–", "3.000"]
 

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from t5repro.config.experiments import EARLIER_PRETRAINING
 from t5repro.config.layers import apply_layers, validated
 from t5repro.config.schema import Settings
 from t5repro.config.tree import leaves_of, nested
@@ -33,7 +34,7 @@ NOT_COMPARED = (
     "*.repeat",
     "pretrain.validation_*",
     "pretrain.chunk_tokens",
-    "pretrain.from_experiment",  # its settings are compared instead of its name
+    EARLIER_PRETRAINING,  # its settings are compared instead of its name
     # The share of the steps is compared, which replaces them
     "*.warmup_steps",
     # The papers select them for each task on the validation split
@@ -103,9 +104,11 @@ def settings_of_configuration(name: str) -> Mapping[str, Any]:
         SettingsError: a preset or a setting of it does not exist.
     """
     configuration = system_tables_content()["configurations"][name]
+    shared = {"use": configuration["use"], **configuration["change"]}
     *earlier, last = [
-        _settings_of({"use": configuration["use"], **configuration["change"], **phase})
-        for phase in (*configuration.get("phases", ()), {})
+        # Any name: with one, what a further phase reads is read.
+        _settings_of({**shared, **phase, EARLIER_PRETRAINING: "earlier" if number else ""})
+        for number, phase in enumerate((*configuration.get("phases", ()), {}))
     ]
     return compared(last, earlier)
 
