@@ -18,7 +18,7 @@ from t5repro.config.system_rows import NO_ROW, Placement, placement
 from t5repro.report.published_scores import rows_named
 
 # What the arms of an experiment need not have in common
-NOT_OF_A_GROUP = {
+NOT_OF_A_GROUP: Mapping[str, Any] = {
     "seed": True,
     "experiments": True,
     "pretrain": {"from_experiment"},
@@ -77,7 +77,7 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
     for arm in arms:
         resolved = settings_of_experiment(settings, arm)
         # Compared resolved: two entries may reach the same settings by different changes.
-        values = resolved.model_dump_json(exclude=NOT_OF_A_GROUP)
+        values = resolved.model_dump_json(exclude=dict(NOT_OF_A_GROUP))
         # Each seed may continue the training of its own seed: other arms of one experiment.
         starts = (resolved.pretrain.from_experiment, resolved.finetune.start_from)
         key = (values, *(first_arms.get(start, start) for start in starts), entries[arm].row)
