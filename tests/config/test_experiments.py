@@ -231,8 +231,14 @@ def test_a_fresh_optimizer_may_be_another_one_and_heads_may_be_new():
     phases_of(none, {**BERT, **fresh}, tasks={"segments": True})
 
 
-def test_each_seed_of_a_phase_continues_the_same_seed_of_the_phase_before():
-    second = {"pretrain.from_experiment": "a", "pretrain.steps": 7}
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"pretrain.from_experiment": "a", "pretrain.steps": 7},
+        {"pretrain": {"from_experiment": "a", "steps": 7}},
+    ],
+)
+def test_each_seed_of_a_phase_continues_the_same_seed_of_the_phase_before(second):
     run = load_settings(
         {
             "experiments": [

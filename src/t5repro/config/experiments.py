@@ -72,11 +72,7 @@ def _one_per_seed(
         experiment.model_copy(
             update={
                 "name": _name_of_seed(experiment.name, seed, experiment.seeds),
-                "change": {
-                    **experiment.change,
-                    **_starts(experiment, seed, seeds_of),
-                    "seed": seed,
-                },
+                "change": {**_change_of_seed(experiment, seed, seeds_of), "seed": seed},
                 "seeds": [],
             }
         )
@@ -89,16 +85,23 @@ def _name_of_seed(experiment: str, seed: int, seeds: Sequence[int]) -> str:
     return experiment if seed == seeds[0] else f"{experiment}_seed_{seed}"
 
 
-def _starts(
+def _change_of_seed(
     experiment: Experiment, seed: int, seeds_of: Mapping[str, Sequence[int]]
-) -> dict[str, str]:
-    """Return setting -> training that a seed of an experiment continues: of the same seed."""
-    sources = {name: experiment.change.get(name) for name in CONTINUED}
-    return {
-        name: _name_of_seed(source, seed, seeds_of[source])
-        for name, source in sources.items()
-        if isinstance(source, str) and seed in seeds_of.get(source, ())
-    }
+) -> dict[str, Any]:
+    """Return the changes of an experiment, in which each seed continues trainings of its own seed.
+
+    It continues the first seed of an experiment that does not have its own.
+    """
+    change, tree = dict(experiment.change), _change_of(experiment)
+    for name in CONTINUED:
+        section, _, leaf = name.partition(".")
+        source = lookup(tree, section, leaf)
+        if not isinstance(source, str) or seed not in seeds_of.get(source, ()):
+            continue
+        start = _name_of_seed(source, seed, seeds_of[source])
+        # As the user wrote it, since the report shows the changes.
+        change |= {name: start} if name in change else {section: {**change[section], leaf: start}}
+    return change
 
 
 def own_text_experiments(settings: Settings) -> list[str]:
