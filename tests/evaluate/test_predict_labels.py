@@ -374,12 +374,7 @@ def test_an_encoder_fills_the_zips_of_both_leaderboards_with_labels_of_theirs(
     files = {task: file for board in LEADERBOARDS.values() for task, file in board.items()}
     answered = [task for task in files if task not in trivial]
     kinds = {task: facts_of(task).answer for task in answered} | {"super_glue_wsc": "label"}
-    heads = {
-        task: TaskAnswer("number")
-        if kind == "number"
-        else TaskAnswer(kind, task_named(task, texts).labels)
-        for task, kind in kinds.items()
-    }
+    heads = {task: TaskAnswer(kind, task_named(task, texts).labels) for task, kind in kinds.items()}
     rows = {task: leaderboard_rows(task, heads[task].kind) for task in answered}
     predictions(tmp_path, rows, vocabulary, write_weights(5, heads))
     for board, count in (("glue", 11), ("super_glue", 10)):
