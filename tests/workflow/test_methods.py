@@ -93,7 +93,8 @@ def test_a_score_leads_through_both_phases_of_pretraining_to_the_pages(results: 
     assert later["counters"]["optimizer_step"] == first["optimizer_step"] + 3
     folder = results.parents[1]
     score = "results/demo/evaluate_score/later_phase/scores.json"
-    pages = json.loads(run_in(folder, "t5repro", "pages", score, "--json").stdout)
+    printed = run_in(folder, "t5repro", "pages", score, "--json").stdout
+    pages = json.loads(printed[printed.index("{") :])  # after what libraries say
     trainings = {"demo/pretrain/baseline": first["steps"], "demo/pretrain/later_phase": 3}
     assert pages["trainings"] == trainings
     # A page that the first phase read is behind the score, too.
