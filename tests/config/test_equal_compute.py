@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.experiments import pretraining_flops, settings_of_experiment
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
@@ -99,3 +99,31 @@ def test_a_schedule_that_does_not_fit_the_steps_of_the_budget_is_refused() -> No
     values = {"pretrain.flops": 1e17, "pretrain.learning_rate": {"schedule": "linear"}}
     with pytest.raises(SettingsError, match="warmup_steps 10000 .* must be less than steps 1591"):
         load_settings(values)
+
+
+def test_a_budget_counts_the_phases_before() -> None:
+    first = {"pretrain.flops": 0.9 * BASELINE}
+    last = {"pretrain.from_experiment": "first", "pretrain.inputs_length": 1024}
+    settings = run(first=first, last=last, alone={"pretrain.inputs_length": 1024})
+    phase, alone = (settings_of_experiment(settings, name) for name in ("last", "alone"))
+    assert phase.pretrain.steps == pytest.approx(alone.pretrain.steps / 10, rel=0.001)
+    total = pretraining_flops(settings, "last")
+    assert abs(total - BASELINE) <= operations(phase)[1] / 2
+
+
+def test_groups_of_tasks_have_the_steps_of_their_phase() -> None:
+    groups = {"a": {"tasks.names": ["glue_cola"]}, "b": {"tasks.names": ["squad"]}}
+    last = {"pretrain.from_experiment": "first", "finetune.groups": groups}
+    settings = run(first={"pretrain.flops": 0.9 * BASELINE}, last=last)
+    steps = {
+        settings_of_experiment(settings, name).pretrain.steps
+        for name in ("last", "last_a", "last_b")
+    }
+    assert len(steps) == 1
+
+
+def test_a_budget_that_earlier_phases_exhaust_is_refused() -> None:
+    with pytest.raises(
+        SettingsError, match=r"its earlier phases take 3.29e\+19 and one step takes"
+    ):
+        run(last={"pretrain.from_experiment": "baseline"})

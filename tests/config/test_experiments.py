@@ -2,7 +2,7 @@
 
 import pytest
 
-from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.experiments import pretraining_phases, settings_of_experiment
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import SettingsError
@@ -169,3 +169,87 @@ def test_a_setting_that_no_experiment_can_change_names_the_experiment():
     with pytest.raises(SettingsError, match="whole mapping") as error:
         run_of(("a", {}), ("b", {"vocab.language_parts.en": 5}))
     assert error.value.experiment == "b"
+
+
+BERT = {"use": ["systems/bert"], "tasks.names": ["glue_cola"]}
+ADAMW = {"pretrain.optimizer": "adamw", "finetune.optimizer_state": "fresh"}
+
+
+def phases_of(first, second, **values):
+    """Return a run of two phases of pre-training, with changes of each."""
+    return run_of(("a", first), ("b", {"pretrain.from_experiment": "a", **second}), **values)
+
+
+def test_a_second_phase_has_its_own_rows_steps_and_rate_and_the_first_is_shared():
+    run = phases_of({}, {"pretrain.inputs_length": 1024, "pretrain.steps": 7})
+    plan = RunPlan(run)
+    assert plan.inputs("pretrain", "b")["weights"] == ["results/base/pretrain/a/manifest.json"]
+    assert plan.inputs("pretrain", "a")["weights"] == []
+    nodes = {node.label: node for node in plan.nodes}
+    assert nodes["pretrain a"].experiments == ("a", "b")
+    assert ("pretrain", "a") in nodes["pretrain b"].upstream
+    assert pretraining_phases(run, "b") == ["a", "b"]
+
+
+def test_experiments_with_one_second_phase_share_its_node():
+    second = {"pretrain.from_experiment": "a", "pretrain.steps": 7}
+    run = run_of(("a", {}), ("b", second), ("c", {**second, "finetune.steps": 9}))
+    assert RunPlan(run).nodes_of("pretrain") == {"a": "a", "b": "b", "c": "b"}
+
+
+def test_a_second_phase_may_have_other_text_and_weights_may_move_to_other_devices():
+    corpus = {"use": ["c4/en.noclean"], "vocab.from_experiment": "a"}
+    phases_of({}, {**corpus, "devices.precision": "bfloat16"})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ({}, {"model.d_ff": 8}, "model.d_ff is 8 and 3072; both must have the same there"),
+        ({}, {"vocab.vocab_size": 99}, "vocab.vocab_size is 99 and 32000"),
+        ({}, ADAMW, "pretrain.optimizer is 'adamw' and 'adafactor'"),
+        (
+            BERT,
+            {**BERT, "pretrain.masked_lm.pair_task": "none"},
+            "the head of pretrain.masked_lm.pair_task is 'absent' and 'present'",
+        ),
+        ({}, {"pretrain.start_from": "m"}, "the initial weights are those of one of them"),
+        ({}, {"pretrain.from_experiment": "b"}, r"'b'; it must be one of .* before it: \['a'\]"),
+        ({"pretrain.from_experiment": "b"}, {}, r"'b'; it must be one of .* before it: \[\]"),
+        ({}, {"pretrain.from_experiment": "x"}, r"'x'; it must be one of .* before it: \['a'\]"),
+    ],
+)
+def test_a_phase_that_cannot_continue_is_refused_with_what_differs(first, second, message):
+    with pytest.raises(SettingsError, match=message):
+        phases_of(first, second, tasks={"segments": True})
+
+
+def test_a_fresh_optimizer_may_be_another_one_and_heads_may_be_new():
+    fresh = {"pretrain.optimizer_state": "fresh"}
+    phases_of({}, {**fresh, **ADAMW})
+    none = {**BERT, "pretrain.masked_lm.pair_task": "none"}
+    phases_of(none, {**BERT, **fresh}, tasks={"segments": True})
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"pretrain.from_experiment": "a", "pretrain.steps": 7},
+        {"pretrain": {"from_experiment": "a", "steps": 7}},
+    ],
+)
+def test_each_seed_of_a_phase_continues_the_same_seed_of_the_phase_before(second):
+    run = load_settings(
+        {
+            "experiments": [
+                {"name": "a", "seeds": [5, 6]},
+                {"name": "b", "change": second, "seeds": [6, 5, 7]},
+            ]
+        }
+    )
+    starts = {
+        experiment.name: settings_of_experiment(run, experiment.name).pretrain.from_experiment
+        for experiment in run.experiments
+    }
+    # Seed 7 has no first phase of its own and continues the first seed's.
+    assert starts == {"a": "", "a_seed_6": "", "b": "a_seed_6", "b_seed_5": "a", "b_seed_7": "a"}

@@ -17,6 +17,7 @@ from t5repro.config.tree import merge
 from t5repro.errors import SettingsError
 from t5repro.model.sizes import parameter_count
 from t5repro.published.tables import row_names, system_rows, system_tables_content
+from t5repro.train.schedules import bert_linear
 
 CONFIGURATIONS = system_tables_content()["configurations"]
 PIECES = 30_000  # about as many as the vocabularies of the papers
@@ -36,6 +37,12 @@ def experiments() -> Mapping[str, Settings]:
         return {name.name: settings_of_experiment(run, name.name) for name in run.experiments}
 
 
+def earlier(name: str, experiments: Mapping[str, Settings]) -> list[Settings]:
+    """Return the settings of the earlier phases of an experiment."""
+    source = experiments[name].pretrain.from_experiment
+    return [*earlier(source, experiments), experiments[source]] if source else []
+
+
 def settings_with(*use: str, row: str = "", **change: Any) -> Settings:
     """Return the settings of an experiment of an encoder."""
     experiment = {"name": "mine", "row": row, "change": {"use": list(use), **change}}
@@ -51,7 +58,8 @@ def published(name: str) -> Settings:
 def test_the_run_file_has_each_configuration_of_a_row_once(
     experiments: Mapping[str, Settings],
 ) -> None:
-    assert list(experiments) == list(CONFIGURATIONS)
+    first_phases = {settings.pretrain.from_experiment for settings in experiments.values()}
+    assert [name for name in experiments if name not in first_phases] == list(CONFIGURATIONS)
     rows = [row for table in system_tables_content()["tables"] for row in table["rows"]]
     assert {row["configuration"] for row in rows if "cannot" not in row} == set(CONFIGURATIONS)
     assert all(("cannot" in row) != ("configuration" in row) for row in rows)
@@ -61,12 +69,41 @@ def test_the_run_file_has_each_configuration_of_a_row_once(
 def test_an_experiment_stands_in_its_rows_and_in_no_other(
     name: str, experiments: Mapping[str, Settings]
 ) -> None:
-    assert placement(experiments[name], "") == Placement(name)
-    values = compared(experiments[name])
+    before = earlier(name, experiments)
+    assert placement(experiments[name], "", before) == Placement(name)
+    values = compared(experiments[name], before)
     equal = [other for other in CONFIGURATIONS if settings_of_configuration(other) == values]
     assert equal in ([name], [])  # [] if its steps follow from operations
     other = next(row for row, key in system_rows().items() if key != name)
-    assert placement(experiments[name], other) == Placement(name)  # whatever it says of itself
+    # Whatever it says of itself
+    assert placement(experiments[name], other, before) == Placement(name)
+
+
+@pytest.mark.parametrize("size", ["base", "large"])
+def test_bert_has_two_phases_on_one_line_of_the_rate(
+    size: str, experiments: Mapping[str, Settings]
+) -> None:
+    name = f"bert_{size}"
+    phases = [*earlier(name, experiments), experiments[name]]
+    assert [phase.pretrain.inputs_length for phase in phases] == [128, 512]
+    assert [phase.pretrain.steps for phase in phases] == [900_000, 100_000]
+    one = settings_with("systems/bert", **{"pretrain.steps": 1_000_000}).pretrain.learning_rate
+    for step in (0, 5_000, 9_999, 10_000, 500_000, 899_999, 900_000, 950_000, 999_999):
+        phase = phases[step >= 900_000].pretrain
+        rate = bert_linear(phase.learning_rate, phase.steps, step % 900_000)
+        assert rate == pytest.approx(bert_linear(one, 1_000_000, step), rel=1e-12), step
+
+
+def test_the_first_phase_alone_and_all_steps_with_long_rows_are_in_no_row(
+    experiments: Mapping[str, Settings],
+) -> None:
+    assert placement(experiments["bert_large_128"], "") == Placement()
+    last = experiments["bert_large"]
+    assert placement(last, "") == Placement()
+    row = "RoBERTa 5, validation: BERT-large"
+    assert placement(last, row).differences["phases of pre-training"] == (1, 2)
+    other = experiments["bert_base_128"], experiments["bert_large_128"]
+    assert placement(last, row, other).differences["phases of pre-training"] == (3, 2)
 
 
 def test_sizes_have_the_parameters_that_their_rows_print(
@@ -121,17 +158,17 @@ def test_static_masks_are_the_row_static_of_roberta_and_not_its_headline() -> No
 
 
 def test_an_experiment_that_names_a_row_stands_in_it_with_its_differences() -> None:
-    tiny = {**CONFIGURATIONS["bert_large"]["change"], "pretrain.batch_size": 8}
-    settings = settings_with("systems/bert", "sizes/bert_tiny", **tiny)
+    tiny = {**CONFIGURATIONS["roberta_large_500k"]["change"], "pretrain.batch_size": 8}
+    settings = settings_with("systems/roberta", "sizes/roberta_tiny", **tiny)
     assert placement(settings, "") == Placement()
-    stand_in = placement(settings, "RoBERTa 5, validation: BERT-large")
-    assert stand_in.row == "bert_large"
+    stand_in = placement(settings, "RoBERTa 5, validation: RoBERTa")
+    assert stand_in.row == "roberta_large_500k"
     assert stand_in.differences == {
         "model.d_model": (128, 1024),
         "model.d_ff": (512, 4096),
         "model.num_heads": (2, 16),
         "model.num_encoder_layers": (2, 24),
-        "pretrain.batch_size": (8, 256),
+        "pretrain.batch_size": (8, 8192),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from checkout import ROOT
 
+from t5repro.config.experiments import value_of
 from t5repro.config.load import load_settings
 from t5repro.config.notes import notes
 from t5repro.config.schema import Settings
@@ -85,11 +86,18 @@ def test_an_experiment_may_reset_a_setting_of_its_run_that_it_does_not_read() ->
 def test_conditions_name_settings_and_allowed_values() -> None:
     for name, conditions in READ_WITH.items():
         assert conditions, name
-        for setting, allowed in conditions:
-            value: Any = Settings()
-            for part in setting.split("."):
-                value = getattr(value, part)
-            assert not allowed or isinstance(value, str), (name, setting)
+        for setting, allowed, alternative in conditions:
+            for part in filter(None, (setting, alternative)):
+                assert not allowed or isinstance(value_of(Settings(), part), str), (name, part)
+
+
+def test_the_state_of_an_optimizer_is_read_from_a_phase_or_a_checkpoint_only() -> None:
+    fresh = {"pretrain.optimizer_state": "fresh"}
+    phase = {"name": "b", "change": {**fresh, "pretrain.from_experiment": "a"}}
+    load_settings({"tasks": TASKS, "experiments": [{"name": "a"}, phase]})
+    either = "pretrain.from_experiment or pretrain.start_from ''"
+    with pytest.raises(SettingsError, match=f"which is not read with {either}; leave it out"):
+        load(fresh)
 
 
 def test_a_row_with_fewer_masked_pieces_than_its_share_is_said() -> None:

@@ -11,9 +11,9 @@ from studies import unpacked
 
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
-from t5repro.config.schema import Settings
+from t5repro.config.schema import Experiment, Settings
 from t5repro.estimate.machines import machine_named
-from t5repro.estimate.plan import Calibration, Estimate, estimate_run
+from t5repro.estimate.plan import Calibration, Cost, Estimate, estimate_run
 from t5repro.estimate.records import Records, done_nodes, examples_in, samples_of
 from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
@@ -56,6 +56,31 @@ def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) ->
         "squad": 13.8,
     }
     assert groups == pytest.approx(expected, abs=0.1)
+
+
+def test_a_phase_that_two_experiments_continue_counts_once_in_a_run_and_in_each_alone(
+    demo: Settings,
+) -> None:
+    phase = {"pretrain.from_experiment": "first", "pretrain.steps": 50}
+    experiments = [
+        Experiment(name="first"),
+        Experiment(name="a", change={**phase, "pretrain.inputs_length": 512}),
+        Experiment(name="b", change={**phase, "pretrain.repeat": 1}),
+    ]
+    estimate = estimate_run(demo.model_copy(update={"experiments": experiments}), V5E)
+    work = {one.node.name: one.work.flops for one in estimate.nodes if one.node.rule == "pretrain"}
+    assert work["first"] == pytest.approx(8 * work["b"])
+    assert work["a"] > work["b"]
+
+    def pretraining(cost: Cost) -> float:
+        others = estimate.of_rule("finetune").flops + estimate.of_rule("evaluate_predict").flops
+        return cost.flops - others / 3
+
+    assert estimate.of_rule("pretrain").flops == sum(work.values())
+    alone = [estimate.alone([name]) for name in ("a", "b")]
+    assert list(map(pretraining, alone)) == pytest.approx(
+        [work["first"] + work[name] for name in ("a", "b")]
+    )
 
 
 def test_blocks_that_are_computed_twice_take_longer(demo: Settings) -> None:

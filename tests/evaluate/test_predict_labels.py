@@ -1,7 +1,9 @@
 """Predictions of an encoder only: the likeliest label of the task, or its number."""
 
 import json
+import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,18 @@ import pytest
 from t5repro.config.presets.sizes import SIZES
 from t5repro.config.schema import Settings
 from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
+from t5repro.config.sections.tasks import TaskTexts, TextSettings
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import ArtifactError
 from t5repro.evaluate.predict import predict
-from t5repro.files import read_json_lines
+from t5repro.files import read_json, read_json_lines
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.predict import PredictJob
 from t5repro.model.labels import TaskAnswer
+from t5repro.publish.leaderboard import LEADERBOARDS, write_submission
+from t5repro.task_table import facts_of
+from t5repro.tasks.registry import task_named
 from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras
@@ -341,3 +347,53 @@ def test_spans_and_options_are_answered_beside_labels(
     assert len(set(answers["questions"])) > 3
     counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
     assert counters["questions"]["examples"] == counters["choices"]["examples"] == 9
+
+
+def leaderboard_rows(task: str, kind: str) -> list[Row]:
+    """Return three rows of a test set, with the ids of its leaderboard."""
+    rows = [{**row, "targets": "<unknown>", "answer": None} for row in rows_of(3)]
+    if kind == "choice":
+        rows = [{**row, "options": ["word1 and", "no word2"]} for row in rows]
+    if task == "super_glue_multirc":
+        ids = [(5, 8, 0), (5, 8, 1), (6, 9, 0)]
+        keys = ("paragraph", "question", "answer")
+        pairs = zip(rows, ids, strict=True)
+        rows = [{**row, "idx": dict(zip(keys, numbers, strict=True))} for row, numbers in pairs]
+    return rows
+
+
+def test_an_encoder_fills_the_zips_of_both_leaderboards_with_labels_of_theirs(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    texts = TaskTexts(text=TextSettings(winograd="labels"))
+    record = tmp_path / "record.jsonl"
+    passage = {"text": "Ann met Bob.", "entities": [{"start": 0, "end": 2}]}
+    queries = [{"query": "@placeholder left", "idx": number} for number in range(3)]
+    record.write_text(json.dumps({"passage": passage, "qas": queries, "idx": 0}) + "\n")
+    trivial: dict[str, Path | None] = {"glue_wnli": None, "super_glue_record": record}
+    files = {task: file for board in LEADERBOARDS.values() for task, file in board.items()}
+    answered = [task for task in files if task not in trivial]
+    kinds = {task: facts_of(task).answer for task in answered} | {"super_glue_wsc": "label"}
+    heads = {task: TaskAnswer(kind, task_named(task, texts).labels) for task, kind in kinds.items()}
+    rows = {task: leaderboard_rows(task, heads[task].kind) for task in answered}
+    predictions(tmp_path, rows, vocabulary, write_weights(5, heads))
+    for board, count in (("glue", 11), ("super_glue", 10)):
+        submissions = {task: replace(file, rows=3) for task, file in LEADERBOARDS[board].items()}
+        output = tmp_path / f"{board}.zip"
+        write_submission(
+            submissions,
+            predictions=tmp_path / "out",
+            texts=texts,
+            output=output,
+            manifest=tmp_path / f"{board}.json",
+            trivial={task: path for task, path in trivial.items() if task in submissions},
+        )
+        with zipfile.ZipFile(output) as archive:
+            assert archive.testzip() is None
+            assert len(archive.namelist()) == count
+        counters = read_json(tmp_path / f"{board}.json")["counters"]
+        # A network of labels writes nothing else: no answer had to be replaced.
+        assert {entry.get("invalid", 0) for entry in counters.values()} == {0}
+        assert [task for task in counters if "trivial" in counters[task]] == [
+            task for task in submissions if task in trivial
+        ]

@@ -53,6 +53,16 @@ RUNS: dict[str, dict[str, Any]] = {
             both={"evaluate.ensemble": ["b", "c"]},
         )
     },
+    "phases of pre-training": {
+        "experiments": experiments(
+            a={},
+            b={"pretrain.from_experiment": "a", "seed": 1, "finetune.groups": GROUPS},
+            c={"pretrain.from_experiment": "b", "pretrain.steps": 3},
+            bert={"use": ["systems/bert"]},
+            longer={"use": ["systems/bert"], "pretrain.from_experiment": "bert"},
+        ),
+        "tasks": {"segments": True},
+    },
     "systems, corpus in the mixture, slices, samples": {
         "experiments": experiments(
             a={"finetune.corpus_examples": 7},

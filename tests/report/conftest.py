@@ -177,6 +177,7 @@ class Run:
         self.settings = run_settings()
         self.scores = {"baseline": scores_of(0.0), "no_pretraining": scores_of(4.125)}
         self.corpus = CORPUS
+        self.trained: dict[str, Any] = {}  # counters of every pre-training
         self.histories = {
             "baseline": {"pretrain": history(300, 6.4), "finetune": history(400, 2.5)},
             "no_pretraining": {"pretrain": history(0, 0.0), "finetune": history(400, 3.4)},
@@ -207,6 +208,7 @@ class Run:
                 f"score/{name}/manifest.json",
                 json.dumps({"inputs": [{"path": path.as_posix()} for path in answers]}),
             )
+            _put(f"pretrain/{name}/manifest.json", json.dumps({"counters": self.trained}))
             history_files[name] = {
                 phase: _put(f"{phase}/{name}/history.csv", text)
                 for phase, text in self.histories[name].items()

@@ -10,9 +10,10 @@ import pytest
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
-from t5repro.report.experiments import Experiment
+from t5repro.report.experiments import Experiment, group_arms
 from t5repro.report.held_out import held_out_rows, operations_of_step, tokens_per_character
 from t5repro.report.loss_curves import operations_curve
+from t5repro.report.phases import PhaseRow, phase_rows
 
 EXPERIMENTS = [
     Experiment(name="a", arms=("a", "a_seed_1"), seeds=(0, 1)),
@@ -20,6 +21,10 @@ EXPERIMENTS = [
     Experiment(name="untrained", arms=("untrained",), seeds=(0,), style=2),
 ]
 LOSSES = {"a": 2.0, "a_seed_1": 2.2, "small": 3.0}
+ACCURACIES = {
+    "a": {"masked_pieces": 0.25, "pairs": 0.5},
+    "a_seed_1": {"masked_pieces": 0.35, "pairs": 0.6},
+}
 
 
 @pytest.fixture
@@ -34,8 +39,11 @@ def run() -> Settings:
 
 @pytest.fixture
 def histories(tmp_path: Path) -> dict[str, Path]:
-    paths = {arm: tmp_path / f"{arm}.csv" for arm in (*LOSSES, "untrained")}
+    paths = {arm: tmp_path / arm / "history.csv" for arm in (*LOSSES, "untrained")}
     for arm, path in paths.items():
+        path.parent.mkdir()
+        counters = {"final_validation_accuracies": ACCURACIES[arm]} if arm in ACCURACIES else {}
+        path.with_name("manifest.json").write_text(json.dumps({"counters": counters}))
         rows = [f"25,4,{LOSSES[arm] + 1}", f"50,4,{LOSSES[arm]}"] if arm in LOSSES else []
         path.write_text("\n".join(["step,loss,validation_loss", *rows]) + "\n", encoding="utf-8")
     return paths
@@ -67,6 +75,34 @@ def test_the_loss_is_a_mean_over_seeds_per_token_and_per_character(
     assert first.operations == f"{50 * 6.284e13 / 1e15:,.3g}"
 
 
+def test_accuracies_of_masked_pieces_and_pairs_are_means_over_seeds(
+    run: Settings, histories: dict[str, Path]
+) -> None:
+    first, second = held_out_rows(run, EXPERIMENTS, histories, {}, {})
+    assert first.accuracies == {"masked_pieces": "30.0 ± 7.1", "pairs": "55.0 ± 7.1"}
+    assert second.accuracies == {}
+
+
+def test_operations_of_a_second_phase_count_the_first() -> None:
+    change = {"pretrain.from_experiment": "a", "pretrain.steps": 25}
+    run = load_settings(
+        {"pretrain.steps": 50, "experiments": [{"name": "a"}, {"name": "b", "change": change}]}
+    )
+    experiments = group_arms(run, ["a", "b"])
+    assert phase_rows(run, experiments) == [
+        PhaseRow("b", "a", "50", "128 × 512", "fresh", f"{50 * 6.284e13 / 1e15:,.3g}"),
+        PhaseRow("b", "b", "25", "128 × 512", "continue", f"{75 * 6.284e13 / 1e15:,.3g}"),
+    ]
+
+
+def test_seeds_of_a_second_phase_are_arms_of_one_experiment() -> None:
+    change = {"pretrain.from_experiment": "a", "pretrain.steps": 25}
+    entries = [{"name": "a", "seeds": [1, 2]}, {"name": "b", "change": change, "seeds": [1, 2]}]
+    run = load_settings({"experiments": entries})
+    groups = group_arms(run, [entry.name for entry in run.experiments])
+    assert [experiment.arms for experiment in groups] == [("a", "a_seed_2"), ("b", "b_seed_2")]
+
+
 def test_without_a_corpus_there_is_no_loss_per_character(
     run: Settings, histories: dict[str, Path]
 ) -> None:
@@ -87,15 +123,22 @@ def test_losses_are_drawn_over_the_operations_of_each_model(
 ) -> None:
     lines = {arm: {arm: path} for arm, path in histories.items()}
     operations = [10**15, 10**13, 10**15]
-    curve = operations_curve(EXPERIMENTS, lines, objectives=["x"] * 3, operations=operations)
+    curve = operations_curve(
+        EXPERIMENTS,
+        lines,
+        objectives=["x"] * 3,
+        operations=operations,
+        earlier_operations=[10**15, 0, 0],
+    )
     assert curve is not None
     assert [(row.name, row.steps) for row in curve.rows] == [
-        ("a", "50"),
-        ("a_seed_1", "50"),
+        ("a", "51"),
+        ("a_seed_1", "51"),
         ("small", "0.5"),
     ]
     assert "operations of training (10^15 FLOP)" in str(curve.chart)
-    # When the small model has finished, the large ones have no measurement yet.
+    # The first experiment had an earlier phase of 10^15 operations. When the small model has
+    # finished, the large ones have no measurement yet.
     assert curve.common_step == "0.5"
     assert [row.common for row in curve.rows] == ["–", "–", "3.000"]
 

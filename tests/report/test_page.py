@@ -247,6 +247,27 @@ def test_every_input_is_named_with_its_hash(report: Any) -> None:
         assert item["sha256"][:12] in report.page
 
 
+def test_accuracies_on_held_out_text_stand_next_to_the_loss_there(run: Any) -> None:
+    run.histories["baseline"]["pretrain"] = "step,loss,validation_loss\n300,6.4,5.5\n"
+    run.trained = {"final_validation_accuracies": {"masked_pieces": 0.125, "pairs": 0.5}}
+    page = run.write().page
+    assert "masked pieces (accuracy, %)</th>" in page
+    assert '<td class="number">12.5</td><td class="number">50.0</td></tr>' in page
+    run.trained = {}
+    assert "accuracy, %" not in run.write().page
+
+
+def test_phases_of_pretraining_have_a_table(run: Any) -> None:
+    assert "Phases of pre-training" not in run.write().page
+    change = {"pretrain.from_experiment": "baseline", "pretrain.steps": 7}
+    later = run.settings.experiments[1].model_copy(update={"change": change})
+    experiments = [run.settings.experiments[0], later]
+    run.settings = run.settings.model_copy(update={"experiments": experiments})
+    page = run.write().page
+    assert "Phases of pre-training</h3>" in page
+    assert '<td>no_pretraining</td><td class="number">7</td>' in page
+
+
 def test_a_phase_without_a_step_says_so(run: Any) -> None:
     for histories in run.histories.values():
         histories["pretrain"] = "step,loss,learning_rate,tokens\n"

@@ -90,6 +90,7 @@ def make_job(
     *,
     seed: int = 0,
     start: str | None = None,
+    phase: str | None = None,
     published: Path | None = None,
     engine: str = "tensorflow",
     steps_per_execution: int = 1,
@@ -110,7 +111,7 @@ def make_job(
     from t5repro.systems.finetuning import finetuning_of
     from t5repro.systems.pretraining import pretraining_of
     from t5repro.train.finetune import load_trained
-    from t5repro.train.initialize import load_published
+    from t5repro.train.initialize import load_phase, load_published
     from t5repro.train.loop import TrainingJob
     from t5repro.train.validation import Validation
 
@@ -129,6 +130,8 @@ def make_job(
         training={**MASKED_LM, "targets_length": 4, **training} if encoder else training,
     )
     initialize = functools.partial(load_published, published) if published else None
+    if phase is not None:
+        initialize = functools.partial(load_phase, Path(phase), continues=True)
     if start is not None:
         assert isinstance(settings, FinetuneStage)
         initialize = functools.partial(load_trained, Path(start), settings, ())

@@ -11,6 +11,7 @@ from t5repro.errors import ArtifactError, CorpusError, SettingsError, Vocabulary
 from t5repro.jobs.corpus import VocabJob  # noqa: E402
 from t5repro.jobs.finetune import FinetuneJob  # noqa: E402
 from t5repro.jobs.pretrain import PretrainJob  # noqa: E402
+from t5repro.train import callback  # noqa: E402
 from t5repro.train import finetune as finetune_module  # noqa: E402
 from t5repro.train import pretrain as pretrain_module  # noqa: E402
 from t5repro.vocab.train import make_vocabulary  # noqa: E402
@@ -87,13 +88,23 @@ def use_this_process(tiny, monkeypatch):
         monkeypatch.setattr(module, "prepare", lambda settings: tiny.on_this_process())
 
 
-def pretrain(tmp_path, tokens, **training):
-    settings = PretrainStage.model_validate({**COMMON, "pretrain": {**TRAINING, **training}})
-    folder = tmp_path / "pretrain"
+def pretrain(tmp_path, tokens, *, name="pretrain", model=None, sentences=None, weights=None, **of):
+    """Pre-train in a folder `name`; `of` are settings of the training."""
+    model = {**COMMON["model"], **(model or {})}
+    settings = PretrainStage.model_validate(
+        {**COMMON, "model": model, "pretrain": {**TRAINING, **of}}
+    )
+    folder = tmp_path / name
     manifest = folder / "manifest.json"
     pretrain_module.pretrain(
         PretrainJob(
-            settings, tokens=tokens, folder=folder, work=tmp_path / "work", manifest=manifest
+            settings,
+            tokens=tokens,
+            sentences=sentences,
+            weights=weights,
+            folder=folder,
+            work=tmp_path / f"{name}_work",
+            manifest=manifest,
         ),
         code={},
     )
@@ -251,3 +262,75 @@ def test_the_held_out_loss_of_masked_language_models_reads_the_validation_split(
 def test_masked_language_models_without_sentences_are_refused(tmp_path, tokens):
     with pytest.raises(SettingsError, match="--sentences names none; give the manifest"):
         pretrain(tmp_path, tokens, **MASKED)
+
+
+ENCODER = {
+    "architecture": "encoder",
+    "positions": "learned",
+    "max_positions": 32,
+    "token_types": 2,
+    "biases": True,
+    "norm": "layer",
+    "norm_placement": "post",
+    "tie_embeddings": True,
+}
+PHASES = {
+    "encoder_decoder": ({}, {}),
+    "language_model": ({"architecture": "language_model"}, {"objective": "lm"}),
+    "encoder": (
+        ENCODER,
+        {**MASKED, "optimizer": "adam_bert", "loss_normaliser": "target_tokens", "z_loss": 0},
+    ),
+}
+
+
+class PowerCutError(Exception):
+    """The power fails."""
+
+
+@pytest.mark.parametrize("family", PHASES)
+def test_a_second_phase_has_longer_rows_and_goes_on_with_weights_slots_and_count(
+    tmp_path, tokens, request, monkeypatch, family
+):
+    model, training = PHASES[family]
+    sentences = request.getfixturevalue("sentences") if family == "encoder" else None
+    shared = {"model": model, "sentences": sentences, **training}
+    # Rows of 16, then of 32 positions of one network.
+    first = pretrain(
+        tmp_path, tokens, name="first", **{**shared, "inputs_length": 16, "targets_length": 8}
+    )
+    second = {**shared, "weights": first, "checkpoint_every_steps": 2}
+    whole = pretrain(tmp_path, tokens, name="whole", **second)
+    record = json.loads(whole.read_text())
+    assert [entry["path"] for entry in record["inputs"]][-2:] == [
+        str(first.with_name(name)) for name in ("weights.safetensors", "optimizer.safetensors")
+    ]
+    assert record["counters"]["optimizer_step"] == 8
+    show = callback.TrainingCallback._show
+
+    def cut(self, *arguments):
+        show(self, *arguments)
+        if self._step == 3:
+            raise PowerCutError
+
+    with monkeypatch.context() as patch, pytest.raises(PowerCutError):
+        patch.setattr(callback.TrainingCallback, "_show", cut)
+        pretrain(tmp_path, tokens, name="resumed", **second)
+    resumed = pretrain(tmp_path, tokens, name="resumed", **second)
+    for name in ("weights.safetensors", "optimizer.safetensors", "history.csv"):
+        assert resumed.with_name(name).read_bytes() == whole.with_name(name).read_bytes()
+
+
+def test_a_fresh_optimizer_of_a_second_phase_counts_from_zero(tmp_path, tokens, capfd):
+    first = pretrain(tmp_path, tokens, name="first", optimizer="adam_bert")
+    second = pretrain(
+        tmp_path, tokens, weights=first, optimizer="adam_bert", optimizer_state="fresh", steps=0
+    )
+    record = json.loads(second.read_text())
+    assert record["counters"]["optimizer_step"] == 0
+    assert [entry["path"] for entry in record["inputs"]][-1:] == [
+        str(first.with_name("weights.safetensors"))
+    ]
+    before, after = (path.with_name("weights.safetensors") for path in (first, second))
+    assert before.read_bytes() == after.read_bytes()
+    assert "optimizer reinitialised" in capfd.readouterr().err

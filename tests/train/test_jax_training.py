@@ -41,6 +41,21 @@ def test_a_training_that_is_killed_twice_ends_in_the_same_bytes(
     assert weights(tmp_path / "whole") == weights(trained / "whole")
 
 
+def test_a_second_phase_that_is_killed_ends_in_the_same_bytes_and_near_tensorflow(
+    trained: Path, tmp_path: Path
+) -> None:
+    first = str(trained / "encoder/results")
+    second = {"phase": first, "encoder": True, "dropout_rate": 0.0, "seed": 2}
+    statuses = train(tmp_path, {"killed": second, "whole": second}, kill_at=[7])
+    assert json.loads(statuses.splitlines()[-1]) == [-9, 0]
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+    record = json.loads((tmp_path / "whole/results/manifest.json").read_text(encoding="utf-8"))
+    assert record["counters"]["optimizer_step"] == 20
+    train(tmp_path, {"other_engine": second}, engine="tensorflow")
+    losses = (history(tmp_path / name) for name in ("whole", "other_engine"))
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+
+
 def test_the_steps_of_a_call_from_the_host_change_no_byte(trained: Path) -> None:
     assert weights(trained / "calls_of_five_steps") == weights(trained / "whole")
 

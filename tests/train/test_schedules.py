@@ -84,6 +84,14 @@ def test_the_line_of_bert_begins_at_step_zero_so_the_rate_jumps_after_the_warmup
     assert max(found) < 1e-4  # which is never reached
 
 
+@pytest.mark.parametrize("name", ["linear", "bert_linear", "cosine"])
+def test_without_warmup_the_first_rate_is_the_factor(name):
+    settings = {"schedule": name, "factor": 1e-5, "warmup_steps": 0, "warmup_start": 0}
+    assert rates(100, **settings)[0] == pytest.approx(1e-5)
+    with pytest.raises(ValueError, match="divides by the root of it; at least 1"):
+        LearningRate(warmup_steps=0)
+
+
 def test_the_line_of_gpt_falls_also_during_its_warmup():
     found = rates(10_000, schedule="gpt_linear", factor=6.25e-5)
     assert found[0] == 0

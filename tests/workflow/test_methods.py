@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from clones import clone, commit, shrink, snakemake
+from clones import clone, commit, run_in, shrink, snakemake
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.keras]
 
@@ -25,6 +25,11 @@ ARMS = {
         "finetune.steps": 2,
     },
     "again": {"finetune.repeat": 1},
+    "later_phase": {
+        "pretrain.from_experiment": "baseline",
+        "pretrain.steps": 3,
+        "pretrain.inputs_length": 160,
+    },
     "with_corpus": {"finetune.corpus_examples": 2000, "finetune.targets_length": 48},
     "alone": {"evaluate.ensemble": ["baseline"]},
     "both": {"evaluate.ensemble": ["baseline", "again"]},
@@ -79,6 +84,26 @@ def test_every_method_runs_from_the_crawl_to_the_report(results: Path) -> None:
     again = read(results / "finetune/then_sst2/manifest.json")
     assert any("finetune/baseline/weights" in entry["path"] for entry in again["inputs"])
     assert again["counters"]["optimizer_step"] == baseline["optimizer_step"] + 2
+
+
+def test_a_score_leads_through_both_phases_of_pretraining_to_the_pages(results: Path) -> None:
+    later = read(results / "pretrain/later_phase/manifest.json")
+    first = read(results / "pretrain/baseline/manifest.json")["counters"]
+    assert any("pretrain/baseline/weights" in entry["path"] for entry in later["inputs"])
+    assert later["counters"]["optimizer_step"] == first["optimizer_step"] + 3
+    folder = results.parents[1]
+    score = "results/demo/evaluate_score/later_phase/scores.json"
+    printed = run_in(folder, "t5repro", "pages", score, "--json").stdout
+    pages = json.loads(printed[printed.index("{") :])  # after what libraries say
+    trainings = {"demo/pretrain/baseline": first["steps"], "demo/pretrain/later_phase": 3}
+    assert pages["trainings"] == trainings
+    # A page that the first phase read is behind the score, too.
+    read_by = {
+        job: sum(bool(page["steps"].get(job)) for page in pages["pages"]) for job in trainings
+    }
+    assert min(read_by.values()) > 0
+    report = (results / "report/report.html").read_text(encoding="utf-8")
+    assert "Phases of pre-training" in report
 
 
 def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path) -> None:

@@ -5,6 +5,7 @@ READS     results/{run}/tokens/{node}/manifest.json         and the id files tha
           results/{run}/sentences/{node}/manifest.json      and the files that it lists, if the
                                                           objective is masked_lm
           {data.folder}/{pretrain.start_from}/...         weights to start from, if they are given
+          results/{run}/pretrain/{earlier node}/...         with pretrain.from_experiment
           logs/{run}/preflight/{node}.json                  proof that it fits, if devices.slice is set
 WRITES    results/{run}/pretrain/{node}/weights.safetensors
           results/{run}/pretrain/{node}/optimizer.safetensors   slots and step, for fine-tuning

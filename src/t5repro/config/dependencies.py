@@ -1,8 +1,9 @@
 """Checks of the experiments that depend on others of their run.
 
-A fine-tuning may continue an earlier experiment (``finetune.start_from``), or predict with
-the models of others (``evaluate.ensemble``). If experiments have groups of tasks, a group depends
-on the same group of the other, or on all of an experiment without groups.
+A pre-training may continue that of an earlier experiment (``pretrain.from_experiment``), a
+fine-tuning that of one (``finetune.start_from``), or predict with the models of others
+(``evaluate.ensemble``). If experiments have groups of tasks, a group depends on the same group of
+the other, or on all of an experiment without groups.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -12,6 +13,7 @@ from t5repro.config.answered_tasks import check_answered, tasks_with_training_fi
 from t5repro.config.experiments import SettingsAt, settings_by_name
 from t5repro.config.groups import finetunings
 from t5repro.config.schema import Settings
+from t5repro.config.sections.pretrain import MaskedLM, PretrainSettings
 from t5repro.config.stage_settings import settings_of_stages
 from t5repro.errors import SettingsError
 from t5repro.stages import BY_NAME, STAGES, ancestors
@@ -46,6 +48,8 @@ def check_experiments(settings: Settings) -> None:
     parts_of: dict[str, dict[str, Settings]] = {}
     for name, changed in experiments.items():
         try:
+            if changed.pretrain.from_experiment:
+                _check_phase(name, experiments)
             parts_of[name] = _finetunings_settings(name, settings_at, names)
             for group, part in parts_of[name].items():
                 if source := part.finetune.start_from:
@@ -163,6 +167,44 @@ def _check_start(
         )
 
 
+def _check_phase(name: str, experiments: Mapping[str, Settings]) -> None:
+    """Raise SettingsError if a pre-training cannot continue that of an earlier experiment.
+
+    Args:
+        name: experiment of the later phase.
+        experiments: name -> settings.
+    """
+    pretrain = experiments[name].pretrain
+    label = f"experiment {name!r}: pretrain.from_experiment names {pretrain.from_experiment!r}"
+    parts, earlier_parts = (
+        {**_vocabulary_stages(phase, experiments), "model": experiments[phase].model.model_dump()}
+        for phase in (name, pretrain.from_experiment)
+    )
+    _check_equal(label, parts, earlier_parts)
+    if pretrain.optimizer_state == "continue":
+        _check_equal(
+            f"{label}, whose optimizer it continues unless pretrain.optimizer_state is 'fresh'",
+            _slots_follow_from(pretrain),
+            _slots_follow_from(experiments[pretrain.from_experiment].pretrain),
+        )
+
+
+def _slots_follow_from(pretrain: PretrainSettings) -> dict[str, str]:
+    """Return what decides the slots of the optimizer of pre-training, besides the network."""
+    masked_lm = pretrain.masked_lm if pretrain.objective == "masked_lm" else MaskedLM()
+    heads = {
+        "pair_task": masked_lm.pair_task != "none",
+        "boundary_weight": masked_lm.boundary_weight > 0,
+    }
+    return {
+        "pretrain.optimizer": pretrain.optimizer,
+        **{
+            f"the head of pretrain.masked_lm.{name}": "present" if exists else "absent"
+            for name, exists in heads.items()
+        },
+    }
+
+
 def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:
     label = f"experiment {name!r}: evaluate.ensemble"
     settings = experiments[name]
@@ -206,7 +248,9 @@ def _ensemble_parts(name: str, experiments: Mapping[str, Settings]) -> dict[str,
 def _vocabulary_stages(name: str, experiments: Mapping[str, Settings]) -> dict[str, Any]:
     """Return the settings of the stages that make the vocabulary of an experiment."""
     source = experiments[name].vocab.from_experiment or name
-    return settings_of_stages(experiments[source], _stages({"vocab", *ancestors("vocab")}))
+    # A given vocabulary does not depend on the corpus.
+    earlier = () if experiments[source].vocab.model_file else ancestors("vocab")
+    return settings_of_stages(experiments[source], _stages({"vocab", *earlier}))
 
 
 def _stages(names: Iterable[str]) -> list[str]:

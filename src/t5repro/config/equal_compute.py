@@ -28,13 +28,17 @@ def check_budget(change: Mapping[str, Any]) -> None:
         )
 
 
-def set_steps(tree: dict[str, Any]) -> None:
+def set_steps(tree: dict[str, Any], earlier_flops: float = 0) -> None:
     """Set the steps of pre-training that take most nearly `pretrain.flops` operations.
 
     Invalid settings are left to the validation of the whole tree.
 
+    Args:
+        tree: complete settings.
+        earlier_flops: operations of the earlier phases of the pre-training.
+
     Raises:
-        SettingsError: one step takes more than twice as many operations.
+        SettingsError: one step takes more than twice as many operations as the phases leave.
     """
     if not lookup(tree, "pretrain", "flops"):
         return
@@ -45,11 +49,13 @@ def set_steps(tree: dict[str, Any]) -> None:
     except ValidationError:
         return
     step = step_flops(model, pretrain, embedding_rows=vocab.embedding_rows)
-    steps = round(pretrain.flops / step)
-    if not steps:
+    steps = round((pretrain.flops - earlier_flops) / step)
+    if steps < 1:
+        earlier = f"its earlier phases take {earlier_flops:.3g} and " if earlier_flops else ""
         raise SettingsError(
-            f"pretrain.flops is {pretrain.flops:g}, but one step takes {step:.3g} operations; "
-            f"allowed is {step:.3g} or more, or set pretrain.steps to 0",
+            f"pretrain.flops is {pretrain.flops:g}, but {earlier}one step takes {step:.3g} "
+            f"operations; allowed is {earlier_flops + step:.3g} or more, or set pretrain.steps "
+            "to 0",
             keys=("pretrain", "flops"),
         )
     tree["pretrain"]["steps"] = steps

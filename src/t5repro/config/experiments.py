@@ -3,13 +3,14 @@
 An experiment has one fine-tuning, or one for each of its groups of tasks (`groups`). A fine-tuning
 depends on others if it continues one of them (``finetune.start_from``) or is an ensemble of them
 (``evaluate.ensemble``). An experiment may use the vocabulary of an earlier one
-(``vocab.from_experiment``).
+(``vocab.from_experiment``), and continue its pre-training (``pretrain.from_experiment``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
+from t5repro.config.flops import step_flops
 from t5repro.config.groups import check_group, drop_other_tasks, finetunings
 from t5repro.config.layers import apply_layers, validated
 from t5repro.config.own_text import check_same_text, names_own_text
@@ -33,6 +34,9 @@ SHARED = (
     "c4.engine",
     "c4.spark",
 )
+EARLIER_PRETRAINING = "pretrain.from_experiment"
+# Settings that name a training to continue:
+CONTINUED = (EARLIER_PRETRAINING, "finetune.start_from")
 VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules with nodes of other experiments
 
 
@@ -44,7 +48,10 @@ def with_experiment_per_seed(settings: Settings) -> Settings:
     Raises:
         SettingsError: one of them has the name of another experiment.
     """
-    experiments = [single for each in settings.experiments for single in _one_per_seed(each)]
+    seeds_of = {experiment.name: experiment.seeds for experiment in settings.experiments}
+    experiments = [
+        single for each in settings.experiments for single in _one_per_seed(each, seeds_of)
+    ]
     try:
         check_experiment_names(experiments)
     except ValueError as error:
@@ -52,18 +59,49 @@ def with_experiment_per_seed(settings: Settings) -> Settings:
     return settings.model_copy(update={"experiments": experiments})
 
 
-def _one_per_seed(experiment: Experiment) -> list[Experiment]:
-    """Return the experiment, or one experiment for each of its seeds."""
+def _one_per_seed(
+    experiment: Experiment, seeds_of: Mapping[str, Sequence[int]]
+) -> list[Experiment]:
+    """Return the experiment, or one experiment for each of its seeds.
+
+    Args:
+        experiment: the experiment.
+        seeds_of: experiment -> its seeds.
+    """
     return [
         experiment.model_copy(
             update={
-                "name": f"{experiment.name}_seed_{seed}" if index else experiment.name,
-                "change": {**experiment.change, "seed": seed},
+                "name": _name_of_seed(experiment.name, seed, experiment.seeds),
+                "change": {**_change_of_seed(experiment, seed, seeds_of), "seed": seed},
                 "seeds": [],
             }
         )
-        for index, seed in enumerate(experiment.seeds)
+        for seed in experiment.seeds
     ] or [experiment]
+
+
+def _name_of_seed(experiment: str, seed: int, seeds: Sequence[int]) -> str:
+    """Return the name of the experiment that stands for a seed."""
+    return experiment if seed == seeds[0] else f"{experiment}_seed_{seed}"
+
+
+def _change_of_seed(
+    experiment: Experiment, seed: int, seeds_of: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """Return the changes of an experiment, in which each seed continues trainings of its own seed.
+
+    It continues the first seed of an experiment that does not have its own.
+    """
+    change, tree = dict(experiment.change), _change_of(experiment)
+    for name in CONTINUED:
+        section, _, leaf = name.partition(".")
+        source = lookup(tree, section, leaf)
+        if not isinstance(source, str) or seed not in seeds_of.get(source, ()):
+            continue
+        start = _name_of_seed(source, seed, seeds_of[source])
+        # As the user wrote it, since the report shows the changes.
+        change |= {name: start} if name in change else {section: {**change[section], leaf: start}}
+    return change
 
 
 def own_text_experiments(settings: Settings) -> list[str]:
@@ -133,7 +171,9 @@ def _settings_by_name(identity: _Identity) -> SettingsAt:
             groups = {node: group for group, node in finetunings(changed, experiment).items()}
             if name not in groups:
                 raise SettingsError(f"experiment {experiment!r} has no fine-tuning {name!r}")
-            return _settings_of_group(changed, groups[name])
+            source = changed.pretrain.from_experiment
+            flops = pretraining_flops(settings, source) if source else 0
+            return _settings_of_group(changed, groups[name], flops)
         except SettingsError as error:
             error.experiment = experiment
             raise
@@ -165,7 +205,13 @@ def _changed_settings(settings: Settings, name: str) -> Settings:
     apply_layers(tree, change)
     if source := lookup(tree, "vocab", "from_experiment"):
         tree["vocab"] = _vocabulary_settings(settings, name, source, change)
-    changed = validated(tree, label=f"experiment {name!r}: ", unchecked=change)
+    earlier_flops = 0
+    if source := lookup(tree, *EARLIER_PRETRAINING.split(".")):
+        _check_earlier(settings, name, EARLIER_PRETRAINING, source)
+        earlier_flops = pretraining_flops(settings, source)
+    changed = validated(
+        tree, label=f"experiment {name!r}: ", unchecked=change, earlier_flops=earlier_flops
+    )
     changed = changed.model_copy(update=unchanged)
     for shared_name in SHARED:
         if value_of(changed, shared_name) != value_of(settings, shared_name):
@@ -189,12 +235,35 @@ def _tree_of(
     return tree, {section: getattr(settings, section) for section in unchanged}
 
 
-def _settings_of_group(settings: Settings, group: str) -> Settings:
+def pretraining_phases(settings: Settings, name: str) -> list[str]:
+    """Return the experiments whose pre-trainings continue each other, the first one first.
+
+    Args:
+        settings: settings of the run.
+        name: the experiment of the last phase.
+    """
+    names = [name]
+    while source := settings_of_experiment(settings, names[0]).pretrain.from_experiment:
+        names.insert(0, source)
+    return names
+
+
+def pretraining_flops(settings: Settings, name: str) -> int:
+    """Return the floating-point operations of all phases of an experiment's pre-training."""
+    return sum(
+        phase.pretrain.steps
+        * step_flops(phase.model, phase.pretrain, embedding_rows=phase.vocab.embedding_rows)
+        for phase in map(settings_by_name(settings), pretraining_phases(settings, name))
+    )
+
+
+def _settings_of_group(settings: Settings, group: str, earlier_flops: float) -> Settings:
     """Return the settings of the fine-tuning of one group.
 
     Args:
         settings: settings of the experiment.
         group: name of the group; empty for an experiment without groups.
+        earlier_flops: see `validated`.
 
     Raises:
         SettingsError: the group changes a setting that it may not change, or to an invalid value.
@@ -208,7 +277,9 @@ def _settings_of_group(settings: Settings, group: str) -> Settings:
         tree["finetune"]["groups"] = {}
         apply_layers(tree, change)
         drop_other_tasks(tree, change)
-        changed = validated(tree, label=f"finetune.groups.{group}: ", unchecked={})
+        changed = validated(
+            tree, label=f"finetune.groups.{group}: ", unchecked={}, earlier_flops=earlier_flops
+        )
     except SettingsError as error:
         error.keys = ("finetune", "groups", group, *error.keys)
         raise
@@ -219,11 +290,8 @@ def _vocabulary_settings(
     settings: Settings, name: str, source: str, change: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the section `vocab` of an experiment that uses the vocabulary of another one."""
+    _check_earlier(settings, name, "vocab.from_experiment", source)
     label = f"experiment {name!r}: vocab.from_experiment is {source!r}"
-    names = [experiment.name for experiment in settings.experiments]
-    earlier = names[: names.index(name)]
-    if source not in earlier:
-        raise SettingsError(f"{label}; it must be one of the experiments before it: {earlier}")
     if others := sorted(set(change.get("vocab", {})) - {"from_experiment"}):
         raise SettingsError(
             f"{label}, so all of its vocab settings are those of {source!r}, but it changes "
@@ -235,6 +303,17 @@ def _vocabulary_settings(
             f"{label}, whose vocabulary is that of {vocab.from_experiment!r}; name that experiment"
         )
     return {**vocab.model_dump(mode="json"), "from_experiment": source}
+
+
+def _check_earlier(settings: Settings, name: str, setting: str, source: str) -> None:
+    """Raise SettingsError if an experiment refers to one that is not before it."""
+    names = [experiment.name for experiment in settings.experiments]
+    earlier = names[: names.index(name)]
+    if source not in earlier:
+        raise SettingsError(
+            f"experiment {name!r}: {setting} is {source!r}; it must be one of the experiments "
+            f"before it: {earlier}"
+        )
 
 
 def value_of(settings: Settings, name: str) -> Any:

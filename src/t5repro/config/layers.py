@@ -64,11 +64,12 @@ def validated(
     label: str = "",
     entries: Mapping[Keys, Keys] | None = None,
     unchecked: Any = None,
+    earlier_flops: float = 0,
 ) -> Settings:
-    """Return validated settings, with the steps of a budget; see `validate`.
+    """Return validated settings, with the steps of a budget; see `validate` and `set_steps`.
 
     Raises:
         SettingsError: a setting is unknown or invalid.
     """
-    set_steps(tree)
+    set_steps(tree, earlier_flops)
     return validate(Settings, tree, label=label, entries=entries, unchecked=unchecked)

@@ -1,17 +1,19 @@
 """Which row of the systems' tables an experiment reproduces, by its settings.
 
-A configuration of `published/system_tables.json` names presets and changes. An experiment has it if
-network, pre-training and method of fine-tuning are equal. Not compared are text and vocabulary, of
-which the state of the row says what stands in, what papers select on the validation split, what is
-not read (`config.unread`), and what changes no result.
+A configuration of `published/system_tables.json` names presets and changes, and the changes of
+earlier phases of pre-training, if there are any. An experiment has it if network, pre-training and
+method of fine-tuning are equal. Not compared are text and vocabulary, of which the state of the row
+says what stands in, what papers select on the validation split, what is not read
+(`config.unread`), and what changes no result.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from t5repro.config.experiments import EARLIER_PRETRAINING
 from t5repro.config.layers import apply_layers, validated
 from t5repro.config.schema import Settings
 from t5repro.config.tree import leaves_of, nested
@@ -19,6 +21,7 @@ from t5repro.config.unread import reason_unread
 from t5repro.published.tables import system_rows, system_tables_content
 from t5repro.task_table import BY_NAME
 
+PHASES = "phases of pre-training"
 SECTIONS = {"model", "pretrain", "finetune", "evaluate"}
 NOT_COMPARED = (
     "evaluate.[!e]*",  # all but the ensemble
@@ -31,6 +34,7 @@ NOT_COMPARED = (
     "*.repeat",
     "pretrain.validation_*",
     "pretrain.chunk_tokens",
+    EARLIER_PRETRAINING,  # its settings are compared instead of its name
     # The share of the steps is compared, which replaces them
     "*.warmup_steps",
     # The papers select them for each task on the validation split
@@ -60,14 +64,15 @@ class Placement:
 NO_ROW = Placement()
 
 
-def placement(settings: Settings, row: str) -> Placement:
+def placement(settings: Settings, row: str, earlier: Sequence[Settings] = ()) -> Placement:
     """Return where an experiment stands: where its settings are equal, else where `row` says.
 
     Args:
         settings: of the experiment.
         row: its `row`.
+        earlier: of the experiments whose pre-training it continues, the first phase first.
     """
-    values = compared(settings)
+    values = compared(settings, earlier)
     for name in system_tables_content()["configurations"]:
         if not _differences(values, settings_of_configuration(name)):
             return Placement(name)
@@ -99,16 +104,42 @@ def settings_of_configuration(name: str) -> Mapping[str, Any]:
         SettingsError: a preset or a setting of it does not exist.
     """
     configuration = system_tables_content()["configurations"][name]
+    shared = {"use": configuration["use"], **configuration["change"]}
+    *earlier, last = [
+        # Any name: with one, what a further phase reads is read.
+        _settings_of({**shared, **phase, EARLIER_PRETRAINING: "earlier" if number else ""})
+        for number, phase in enumerate((*configuration.get("phases", ()), {}))
+    ]
+    return compared(last, earlier)
+
+
+def _settings_of(change: Mapping[str, Any]) -> Settings:
+    """Return the settings of an experiment with a change, and a task that every network answers."""
     tree = Settings().model_dump(mode="json")
-    apply_layers(tree, nested({"use": configuration["use"], **configuration["change"]}))
-    # Not compared: a task that every network answers.
+    apply_layers(tree, nested(change))
     task = next(name for name, facts in BY_NAME.items() if facts.answer == "label")
     tree["tasks"] |= {"names": [task], "segments": True}
-    return compared(validated(tree))
+    return validated(tree)
 
 
-def compared(settings: Settings) -> dict[str, Any]:
-    """Return dotted setting -> value, of the settings that make a configuration."""
+def compared(settings: Settings, earlier: Sequence[Settings] = ()) -> dict[str, Any]:
+    """Return dotted setting -> value, of the settings that make a configuration.
+
+    Args:
+        settings: of an experiment.
+        earlier: of the earlier phases of its pre-training; what differs there is compared, too.
+    """
+    values = _compared(settings)
+    for number, phase in enumerate(earlier, start=1):
+        values |= {
+            f"phase {number}: {setting}": value
+            for setting, value in _compared(phase).items()
+            if setting.startswith("pretrain.") and value != values.get(setting)
+        }
+    return {**values, PHASES: len(earlier) + 1}
+
+
+def _compared(settings: Settings) -> dict[str, Any]:
     sections = settings.model_dump(mode="json", include=SECTIONS)
     leaves = {".".join(map(str, path)): value for path, value in leaves_of(sections)}
     return {

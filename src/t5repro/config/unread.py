@@ -22,10 +22,12 @@ class Condition(NamedTuple):
     Attributes:
         setting: dotted name.
         values: the values; if empty, all but the default.
+        alternative: another setting with which it is read as well; empty for none.
     """
 
     setting: str
     values: tuple[str, ...] = ()
+    alternative: str = ""
 
 
 def _architectures(attribute: str) -> Condition:
@@ -55,6 +57,9 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
         Condition("pretrain.noise_mask", ("random_spans",)),
     ),
     "pretrain.final_sentinel": (Condition(_OBJECTIVE, ("replace_spans",)),),
+    "pretrain.optimizer_state": (
+        Condition("pretrain.from_experiment", alternative="pretrain.start_from"),
+    ),
     "pretrain.concatenate_documents": (
         Condition(
             _OBJECTIVE,
@@ -138,10 +143,16 @@ def reason_unread(name: str, settings: Settings) -> str:
     for prefix, conditions in READ_WITH.items():
         if name != prefix and not name.startswith(f"{prefix}."):
             continue
-        for setting, values in conditions:
+        for setting, values, alternative in conditions:
             value = value_of(settings, setting)
             if values and value not in values:
                 return f"is read only with {setting} {' or '.join(values)}, not {value}"
-            if not values and value == value_of(Settings(), setting):
-                return f"is not read with {setting} {value}"
+            if not values and all(_is_default(name, settings) for name in {setting, alternative}):
+                either = f" or {alternative}" if alternative else ""
+                return f"is not read with {setting}{either} {value!r}"
     return ""
+
+
+def _is_default(name: str, settings: Settings) -> bool:
+    """Return whether a setting has its default value; also without a name."""
+    return not name or bool(value_of(settings, name) == value_of(Settings(), name))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.jobs.fields import IDS, LOGS, OPTION, RESOURCE, Folder, Manifest, Read, Work
 
@@ -41,10 +42,13 @@ class PretrainJob(Training):
         settings: settings of the stage.
         tokens: manifest of the ids, which are in its folder, unless no step reads them.
         sentences: manifest of the sentences of these ids, if the objective is masked_lm.
-        start_from: folder of a published checkpoint; if absent, fresh weights.
+        start_from: folder of a published checkpoint.
+        weights: manifest of an earlier pre-training to continue; weights and optimizer are in its
+            folder. Without it and `start_from`, the initial weights are fresh.
     """
 
     settings: PretrainStage
     tokens: Annotated[Path | None, Read(listed=IDS)] = None
     sentences: Annotated[Path | None, Read(listed=SENTENCES)] = None
     start_from: Annotated[Path | None, OPTION] = None  # the rule data compared its hashes
+    weights: Annotated[Path | None, Read(listed=(WEIGHTS, OPTIMIZER))] = None

@@ -270,6 +270,8 @@ _READ: dict[str, dict[str, Role]] = {
         # Not read by the training: it only orders the check before it.
         "preflight": _preflight,
         "start": lambda nodes, key: nodes.raw.paths(start_files(nodes.settings_at(key))),
+        "weights": _manifests_of("pretrain"),
+        "trained": _file_named("pretrain", WEIGHTS, OPTIMIZER),
     },
     "tasks": {
         "raw": lambda nodes, key: (

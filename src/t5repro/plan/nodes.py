@@ -196,8 +196,10 @@ class RunNodes:
         start_files = {"vocab": settings.vocab.model_file, "pretrain": settings.pretrain.start_from}
         # A given vocabulary or checkpoint is a raw file.
         raw = [Key("data", "")] if start_files.get(key.rule) else []
-        reads = (read for rule in BY_NAME[key.rule].upstream for read in self.reads(key, rule))
-        return tuple(dict.fromkeys([*raw, *reads]))
+        reads = [read for rule in BY_NAME[key.rule].upstream for read in self.reads(key, rule)]
+        # An edge within a rule, so it is not in the table of stages.
+        phase = self.reads(key, "pretrain") if key.rule == "pretrain" else []
+        return tuple(dict.fromkeys([*raw, *reads, *phase]))
 
     def reads(self, key: Key, rule: str) -> list[Key]:
         """Return the nodes of `rule` that a node reads, or those that it reads in their place.
@@ -207,6 +209,9 @@ class RunNodes:
             rule: an earlier rule.
         """
         settings, name = self.settings_at(key), key.node
+        if (key.rule, rule) == ("pretrain", "pretrain"):
+            experiment = settings.pretrain.from_experiment
+            return [self.node_of(rule, experiment)] if experiment else []
         if rule == "tasks":
             return [Key(rule, task) for task in settings.tasks.names]
         if not BY_NAME[rule].per_experiment:

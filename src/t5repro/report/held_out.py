@@ -7,17 +7,18 @@ size.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.experiments import pretraining_flops, settings_of_experiment
 from t5repro.config.flops import step_flops
 from t5repro.config.schema import Settings
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.report.experiments import Experiment
+from t5repro.report.links import manifest_of
 from t5repro.report.loss_curves import PETA, read_history
 from t5repro.report.titles import UNDEFINED
 
@@ -34,6 +35,8 @@ class HeldOutRow:
         perplexity: exponential of the mean.
         per_character: the mean in nats per character of the held-out text.
         operations: floating-point operations of the training, in multiples of 10^15.
+        accuracies: kind of prediction -> share of right ones, in percent, of a network that
+            predicts parts of a row (`MaskedLoss.accuracy_names`).
     """
 
     experiment: str
@@ -43,6 +46,7 @@ class HeldOutRow:
     perplexity: str
     per_character: str
     operations: str
+    accuracies: Mapping[str, str]
 
 
 def held_out_rows(
@@ -73,20 +77,43 @@ def held_out_rows(
         arm = experiment.arms[0]
         resolved = settings_of_experiment(settings, arm)
         mean = statistics.fmean(losses)
-        deviation = f" ± {statistics.stdev(losses):.3f}" if len(losses) > 1 else ""
         density = tokens_per_character(corpora[arm], tokens[arm]) if arm in tokens else None
         rows.append(
             HeldOutRow(
                 experiment=experiment.name,
                 style=experiment.style,
                 objective=_objective(resolved.pretrain),
-                loss=f"{mean:.3f}{deviation}",
+                loss=_mean(losses, digits=3),
                 perplexity=f"{math.exp(mean):,.1f}",
                 per_character=UNDEFINED if density is None else f"{mean * density:.3f}",
-                operations=f"{resolved.pretrain.steps * operations_of_step(resolved) / PETA:,.3g}",
+                operations=f"{pretraining_flops(settings, arm) / PETA:,.3g}",
+                accuracies=_accuracies([histories[arm] for arm in experiment.arms]),
             )
         )
     return rows
+
+
+def _accuracies(histories: Iterable[Path]) -> dict[str, str]:
+    """Return kind of prediction -> share of right ones on held-out text, in percent.
+
+    Args:
+        histories: of the trainings of an experiment, next to their manifests.
+
+    Raises:
+        ArtifactError: a manifest is missing.
+    """
+    shares: dict[str, list[float]] = {}
+    for history in histories:
+        counters = read_json(manifest_of(history)).get("counters", {})
+        for kind, share in counters.get("final_validation_accuracies", {}).items():
+            shares.setdefault(kind, []).append(100 * share)
+    return {kind: _mean(values, digits=1) for kind, values in shares.items()}
+
+
+def _mean(values: Sequence[float], *, digits: int) -> str:
+    """Return a mean, of several seeds with the standard deviation."""
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.{digits}f}{deviation}"
 
 
 def _objective(pretrain: PretrainSettings) -> str:

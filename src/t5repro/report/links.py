@@ -54,6 +54,10 @@ def source_files(
             for arm, phases in histories.items()
             for phase, path in phases.items()
         ),
+        *(
+            (arm, "manifest of pretrain", manifest_of(phases["pretrain"]))
+            for arm, phases in histories.items()
+        ),
         *((arm, "manifest of the corpus", path) for arm, path in corpus.items()),
         *((arm, "predictions", path) for arm, paths in predictions.items() for path in paths),
     ]
@@ -178,9 +182,9 @@ def best_steps(content: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def manifest_of(scores: Path) -> Path:
-    """Return the manifest of a ``scores.json``."""
-    return scores.with_name(MANIFEST)
+def manifest_of(result: Path) -> Path:
+    """Return the manifest of the job that wrote a file, such as a ``scores.json``."""
+    return result.with_name(MANIFEST)
 
 
 def prediction_files(scores: Path) -> list[str]:

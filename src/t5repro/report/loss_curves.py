@@ -127,6 +127,7 @@ def operations_curve(
     *,
     objectives: Sequence[str],
     operations: Sequence[int],
+    earlier_operations: Sequence[int],
 ) -> LossCurve | None:
     """Draw `validation_curve` over the operations of training instead of its steps.
 
@@ -135,13 +136,16 @@ def operations_curve(
         histories: as of `validation_curve`.
         objectives: objective and mask of each experiment.
         operations: floating-point operations of a step of each experiment.
+        earlier_operations: of the earlier phases of its pre-training.
     """
-    step_operations = dict(zip((entry.name for entry in experiments), operations, strict=True))
+    names = (entry.name for entry in experiments)
+    counted = zip(earlier_operations, operations, strict=True)
+    operations_of = dict(zip(names, counted, strict=True))
     lines = _lines(experiments, histories, "validation_loss")
     for line in lines:
         # Steps become operations: models of different size meet on one axis.
-        scale = step_operations[line.experiment.name] / PETA
-        line.points = [(step * scale, loss) for step, loss in line.points]
+        start, scale = (number / PETA for number in operations_of[line.experiment.name])
+        line.points = [(start + step * scale, loss) for step, loss in line.points]
     if not lines:
         return None
     return _curve(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.experiments import pretraining_flops, settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.config.sections.model import tuned_family
 from t5repro.files import write_manifest, write_text
@@ -39,6 +39,7 @@ from t5repro.report.loss_curves import LossCurve, operations_curve, training_cur
 from t5repro.report.metrics import metrics_text
 from t5repro.report.ordering import orderings
 from t5repro.report.paper_tables import paper_tables, table_anchor
+from t5repro.report.phases import phase_rows
 from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.published_table import OurScores
 from t5repro.report.render_lineage import FILE_PREFIX, anchor
@@ -103,17 +104,15 @@ def report_texts(job: ReportJob) -> ReportTexts:
     # An experiment that changes the corpus does not make the whole run depart from the paper.
     run_corpora = {arm: path for arm, path in job.corpus.items() if has_corpus_of_run(run, arm)}
     departing = departures(run, [entry.pages for entry in corpora(run_corpora)])
+    pretraining = {arm: paths["pretrain"] for arm, paths in histories.items()}
+    held_out = held_out_rows(run, experiments, pretraining, job.corpus, job.tokens)
     view = {
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
-        "held_out": held_out_rows(
-            run,
-            experiments,
-            {arm: paths["pretrain"] for arm, paths in histories.items()},
-            job.corpus,
-            job.tokens,
-        ),
+        "phases": phase_rows(run, experiments),
+        "held_out": held_out,
+        "accuracies": list(dict.fromkeys(kind for row in held_out for kind in row.accuracies)),
         "corpora": read_corpora,
         "sources": source_files(job.scores, histories, job.corpus, predictions, html.parent),
         "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
@@ -221,6 +220,8 @@ def _write_lineage(job: ReportJob, files: CorpusFiles) -> list[Path]:
     # Manifests of the corpus are read for their counts; the lineage page starts from the scores.
     counted = [*job.corpus.values(), *job.tokens.values()]
     inputs = [*traced, *map(manifest_of, job.scores.values()), *counted, *answered, *manifests]
+    # Accuracies on held-out text are counters.
+    inputs += map(manifest_of, job.pretrain_history.values())
     # Corpus files are large: they are inputs only if a page shows them.
     inputs += files.read() if job.corpus_page else []
     return list(dict.fromkeys(inputs))  # arms can share a corpus or a history
@@ -316,6 +317,10 @@ def _curves(
             by_phase["pretrain"],
             objectives=objectives,
             operations=[operations_of_step(arm) for arm in resolved],
+            earlier_operations=[
+                pretraining_flops(settings, source) if source else 0
+                for source in (arm.pretrain.from_experiment for arm in resolved)
+            ],
         ),
     )
     curves = {

@@ -1,10 +1,11 @@
 """The rule `pretrain`: training on the corpus, for any objective (paper section 3.3)."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from t5repro.artifacts import OPTIMIZER, WEIGHTS
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.engines.devices import prepare
 from t5repro.errors import CorpusError, SettingsError
@@ -47,7 +48,6 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
         code: see `pretrain`.
     """
     from t5repro.systems.pretraining import pretraining_of
-    from t5repro.train.initialize import load_published
     from t5repro.train.loop import TrainingJob
     from t5repro.train.validation import Validation
 
@@ -63,7 +63,7 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
         corpus += (word_starts_file(sentence_folder),)
         held_out += (sentence_file(sentence_folder, "validation"),) if held_out else ()
     manifests = (job.tokens, job.sentences)
-    checkpoint = files_in(job.start_from) if job.start_from else ()
+    start = _start(job)
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
     @functools.cache  # batches and counters share the layout of the corpus
@@ -80,9 +80,9 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
         settings=settings,
         training=settings.pretrain,
         seed=single_seed(seed, "pretrain"),
-        initialize=functools.partial(load_published, job.start_from) if job.start_from else None,
-        inputs=(*corpus, *held_out, *checkpoint),
-        identity=(*(path for path in manifests if path), *checkpoint),
+        initialize=start.load,
+        inputs=(*corpus, *held_out, *start.inputs),
+        identity=(*(path for path in manifests if path), *start.identity),
         batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),
         counters=lambda steps: load().counters(steps=steps),
         folder=job.folder,
@@ -94,6 +94,37 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
         loggers=job.loggers,
         validation=validation if held_out else None,
     )
+
+
+class _Start(NamedTuple):
+    """The initial weights of a pre-training.
+
+    Attributes:
+        load: sets the model to them; None for fresh weights.
+        inputs: files that decide the result.
+        identity: small files that change whenever one of them does, if there are such.
+    """
+
+    load: Callable[[Any], str] | None = None
+    inputs: tuple[Path, ...] = ()
+    identity: tuple[Path, ...] = ()
+
+
+def _start(job: PretrainJob) -> _Start:
+    """Return the initial weights of a job: of a checkpoint, of an earlier phase, or fresh."""
+    from t5repro.train.initialize import load_phase, load_published
+
+    continues = job.settings.pretrain.optimizer_state == "continue"
+    if job.weights is not None:
+        folder = job.weights.parent
+        arrays = (folder / WEIGHTS, *([folder / OPTIMIZER] if continues else []))
+        load = functools.partial(load_phase, folder, continues=continues)
+        return _Start(load, arrays, (job.weights,))
+    if job.start_from is not None:
+        files = files_in(job.start_from)
+        load = functools.partial(load_published, job.start_from, continues=continues)
+        return _Start(load, files, files)
+    return _Start()
 
 
 def _check_corpus(settings: PretrainStage, tokens: Path | None, sentences: Path | None) -> None:

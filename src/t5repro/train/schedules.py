@@ -93,7 +93,7 @@ def linear(settings: LearningRate, steps: int, step: int) -> float:
     Source: fairseq ``polynomial_decay`` with power 1.
     """
     warmup = settings.warmup_of(steps)
-    if step <= warmup:
+    if step < warmup:
         return settings.factor * step / warmup
     remaining_share = 1 - (step - warmup) / (steps - warmup)
     return settings.final_factor + (settings.factor - settings.final_factor) * remaining_share

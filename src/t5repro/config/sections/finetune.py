@@ -36,10 +36,6 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Earlier experiment of the run: its fine-tuned weights are the initial weights. If empty,
     they are the pre-trained ones.
     """
-    optimizer_state: Literal["continue", "fresh"] = "continue"
-    """Moments and step of the optimizer: continued from pre-training, as in the released code,
-    or reinitialised.
-    """
     mixture: Literal["proportional", "equal"] = "proportional"
     """Mixing rates: proportional to the number of examples of a task, or equal."""
     mixture_limit: int = Field(524_288, ge=1)

@@ -1,8 +1,8 @@
 """Settings of pre-training (`pretrain.*`) and of the stage `pretrain`."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Section
 from t5repro.config.sections.devices import DevicesSettings
@@ -97,7 +97,8 @@ class PretrainSettings(TrainingSettings):
     """Length of the targets of a row; tokens."""
     flops: float = Field(0, ge=0)
     """Floating-point operations of the whole training, for experiments at equal compute: `steps` is
-    set to as many as take most nearly this number. 0 means that `steps` are as stated.
+    set to as many as take most nearly this number, with those of `from_experiment`. 0 means that
+    `steps` are as stated.
     """
     objective: Literal[
         "replace_spans",
@@ -151,6 +152,11 @@ class PretrainSettings(TrainingSettings):
     """Folder of raw files with the initial weights: a checkpoint of Hugging Face, keras-hub, the T5
     release (TensorFlow) or this project. If empty, fresh weights are used.
     """
+    from_experiment: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
+    """Earlier experiment of the run whose pre-training this one continues as a further phase, such
+    as BERT's steps with rows of 512 after those with 128 (D-049). Both have the same vocabulary and
+    network. If empty, the initial weights are those of `start_from`, or fresh.
+    """
     concatenate_documents: bool = True
     """Whether documents are concatenated and split into full rows, as in the baseline. If false,
     each document is split on its own and rows are packed with segment masks.
@@ -192,6 +198,11 @@ class PretrainSettings(TrainingSettings):
             raise ValueError(
                 "final_sentinel is true, but targets of mixture_of_denoisers have no further "
                 "sentinel; set it to false"
+            )
+        if self.from_experiment and self.start_from:
+            raise ValueError(
+                f"from_experiment is {self.from_experiment!r} and start_from {self.start_from!r}, "
+                "but the initial weights are those of one of them; set the other to ''"
             )
         if self.validation_every_steps % self.log_every_steps:
             raise ValueError(

@@ -20,9 +20,9 @@ class LearningRate(Section):
     """
     factor: float = Field(1.0, gt=0)
     """Factor of the schedule."""
-    warmup_steps: int = Field(10_000, ge=1)
-    """Steps with a constant rate at the start of `inverse_square_root`; of `cosine`, `linear` and
-    `bert_linear`, steps in which the rate rises to `factor`.
+    warmup_steps: int = Field(10_000, ge=0)
+    """Steps with a constant rate at the start of `inverse_square_root`, at least 1; of `cosine`,
+    `linear` and `bert_linear`, steps in which the rate rises to `factor`.
     """
     warmup_share: float = Field(0.0, ge=0, lt=1)
     """Share of the steps of the stage in which the rate rises, in place of `warmup_steps`; of
@@ -43,6 +43,15 @@ class LearningRate(Section):
     def warms_up(self) -> bool:
         """Whether the rate falls after `warmup_steps`, so that the stage must be longer."""
         return self.schedule in ("cosine", "linear", "bert_linear")
+
+    @model_validator(mode="after")
+    def _root_is_finite(self) -> "LearningRate":
+        if not self.warmup_steps and self.schedule == "inverse_square_root":
+            raise ValueError(
+                "warmup_steps is 0, but the schedule inverse_square_root divides by the root of "
+                "it; at least 1"
+            )
+        return self
 
     @model_validator(mode="after")
     def _rate_falls(self) -> "LearningRate":
@@ -99,6 +108,10 @@ class TrainingSettings(Section):
     """Decay of the second moment; not of `adafactor`."""
     adam_epsilon: float = Field(1e-6, gt=0)
     """Constant added to the root of the second moment; not of `adafactor`."""
+    optimizer_state: Literal["continue", "fresh"] = "continue"
+    """Moments and step of the optimizer, if the initial weights are those of another training:
+    continued from it, as in the released code of T5, or reinitialised.
+    """
     max_grad_norm: float = Field(0.0, ge=0)
     """Norm of all gradients together, to which larger ones are scaled down. 0 means never."""
     learning_rate: LearningRate = LearningRate()
