@@ -7,7 +7,7 @@ from t5repro.c4.keys import normalize_url
 from t5repro.c4.wet import url_filter
 from t5repro.errors import RawDataError
 
-MINI_LISTS = ROOT / "examples" / "mini" / "lists"
+MINI_LISTS = ROOT / "examples/mini/raw/lists"
 DOMAINS = {"bbc.co.uk": True, "news.example": ["", "sport"], "only.example": ["www2"]}
 
 
