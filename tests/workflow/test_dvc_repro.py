@@ -139,3 +139,19 @@ def test_dvc_deletes_no_raw_file_that_the_user_put_there(fresh: Path, is_cached:
     assert "examples" not in (fresh / "data.dvc").read_text()
     assert run_in(fresh, "dvc", "repro", "data.dvc").returncode == 0
     assert mine.read_text() == "mine\n"
+
+
+def test_a_withdrawn_file_does_not_come_back_with_the_raw_files(
+    rebuilt: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder = copy_clone(rebuilt[0], tmp_path / "clone")
+    raw = folder / "data/tasks/glue/RTE/train.tsv"
+    words = (raw.relative_to(folder).as_posix(), "--reason", "ticket 7")
+    ran = run_in(folder, "t5repro", "withdraw", *words)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    commit(folder, "withdrawn")
+    shutil.rmtree(folder / "data")
+    assert run_in(folder, "dvc", "repro", "data.dvc").returncode == 0
+    assert raw.with_name("dev.tsv").is_file()
+    assert not raw.exists()
+    assert git_status(folder) == ""
