@@ -44,7 +44,7 @@ def kill_in(folder: Path, stage: str) -> None:
             stdout=output,
             stderr=output,
         )
-    while f"rule {stage}" not in (printed := log.read_text()) and stage not in stages_run(printed):
+    while stage not in stages_run(printed := log.read_text()):
         assert job.poll() is None, printed[-3000:]
         time.sleep(0.05)
     os.killpg(job.pid, signal.SIGKILL)
