@@ -1,4 +1,4 @@
-"""The text of `dvc.yaml`, for people: a blank line between stages, lists of one on one line."""
+"""The text of `dvc.yaml` for people: a blank line between stages, a list of one word on its line."""
 
 import textwrap
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ STAGES = "stages"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a list of one value on the line of its key."""
+    """Writes a list of one word on the line of its key."""
 
 
 def _list_node(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
-    tag = "tag:yaml.org,2002:seq"
-    return dumper.represent_sequence(tag, values, flow_style=len(values) == 1)
+    is_short = len(values) == 1 and isinstance(values[0], str)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=is_short)
 
 
 _Dumper.add_representer(list, _list_node)
