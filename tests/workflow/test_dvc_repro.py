@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from clones import artifact_hashes, change, commit, copy_clone, environment, run_in, snakemake
+from task_chain import RAW
 
 from t5repro.files import sha256_of
 
@@ -142,10 +143,10 @@ def test_dvc_deletes_no_raw_file_that_the_user_put_there(fresh: Path, is_cached:
 
 
 def test_a_withdrawn_file_does_not_come_back_with_the_raw_files(
-    rebuilt: tuple[Path, str], tmp_path: Path
+    chain_once: Path, tmp_path: Path
 ) -> None:
-    folder = copy_clone(rebuilt[0], tmp_path / "clone")
-    raw = folder / "data/tasks/glue/RTE/train.tsv"
+    folder = copy_clone(chain_once, tmp_path / "clone")
+    raw = folder / RAW / "train.tsv"
     words = (raw.relative_to(folder).as_posix(), "--reason", "ticket 7")
     ran = run_in(folder, "t5repro", "withdraw", *words)
     assert ran.returncode == 0, ran.stdout[-3000:]

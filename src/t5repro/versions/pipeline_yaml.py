@@ -1,4 +1,4 @@
-"""The text of `dvc.yaml` for people: a blank line between stages, a list of one word on its line."""
+"""The text of `dvc.yaml`, for people: stages are paragraphs, a list of one word is one line."""
 
 import textwrap
 from collections.abc import Mapping
