@@ -15,6 +15,7 @@ from tasks_text import text_files
 ORIGIN = "written for t5repro by examples/mini/generate.py; synthetic"
 LICENCE = "Apache-2.0"
 INVENTORY = "inventory.yaml"
+RAW = "raw"  # with nothing else in it: data.dvc is a copy of the folder
 
 
 def raw_files() -> dict[str, bytes]:
@@ -47,7 +48,7 @@ def main() -> None:
     folder, Dice.seed = arguments.output, arguments.seed
     files = raw_files()
     for path, data in files.items():
-        target = folder / path
+        target = folder / RAW / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
     (folder / INVENTORY).write_text(inventory(files), encoding="utf-8", newline="\n")

@@ -12,7 +12,7 @@ def test_a_clone_that_converts_line_ends_has_the_committed_bytes(
     tmp_path: Path, autocrlf: str
 ) -> None:
     config = ["-c", f"core.autocrlf={autocrlf}", "-c", "core.eol=crlf"]
-    paths = ["README.md", "dvc.lock", "data.dvc", "examples/mini/lists"]
+    paths = ["README.md", "dvc.lock", "data.dvc", "examples/mini/raw/lists"]
     subprocess.run(
         ["git", "clone", "--quiet", "--no-checkout", ROOT, tmp_path / "clone"], check=True
     )

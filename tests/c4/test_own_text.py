@@ -23,7 +23,7 @@ from t5repro.config.sections.corpus import TextRows
 from t5repro.errors import CorpusError, RawDataError
 from t5repro.jobs.corpus import OwnTextJob
 
-CRAWL = sorted((ROOT / "examples/mini/crawl").iterdir())[:3]
+CRAWL = sorted((ROOT / "examples/mini/raw/crawl").iterdir())[:3]
 SENTENCE = "The old mill by the river turns slowly while the farmer carries his grain uphill."
 
 

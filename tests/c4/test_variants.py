@@ -35,7 +35,7 @@ def test_the_third_longest_line_must_have_200_characters(lines, kept):
     assert cleaned.reason == (None if kept else "few_paragraphs")
 
 
-BUNDLED = ROOT / "examples" / "mini"
+BUNDLED = ROOT / "examples/mini/raw"
 WORDS = {name: BUNDLED / "lists" / f"badwords.{name}.txt" for name in ("en", "de", "fr")}
 SELECT = {
     "domains": BUNDLED / "lists" / "realnews_domains.json",

@@ -22,7 +22,8 @@ from t5repro.config.sections.data import RawFiles
 from t5repro.files import sha256_of
 
 MINI = ROOT / "examples" / "mini"
-TASKS = MINI / "tasks"
+RAW = MINI / "raw"
+TASKS = RAW / "tasks"
 MARKS_OF_A_RECORD = b"WARC/1.0\r\nWARC-Type: "
 
 
@@ -47,7 +48,7 @@ def made(tmp_path_factory) -> Path:
 def records() -> list[tuple[dict[str, str], bytes]]:
     """Every record of the crawl, as (headers, body), cut at the headers of the next."""
     found = []
-    for path in sorted((MINI / "crawl").iterdir()):
+    for path in sorted((RAW / "crawl").iterdir()):
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data
         for record in data.split(MARKS_OF_A_RECORD)[1:]:
@@ -80,20 +81,20 @@ def language_of(address: str) -> str:
 
 def test_the_generator_makes_the_committed_files_byte_for_byte(made):
     names = sorted(str(path.relative_to(made)) for path in made.rglob("*") if path.is_file())
-    assert names == sorted([*inventory(), "inventory.yaml"])
+    assert names == sorted([*(f"raw/{name}" for name in inventory()), "inventory.yaml"])
     differing = [n for n in names if (made / n).read_bytes() != (MINI / n).read_bytes()]
     assert differing == [], "run: python examples/mini/generate.py"
 
 
 def test_the_inventory_holds_the_hash_of_every_raw_file():
     files = inventory()
-    committed = [p for name in ("crawl", "lists", "tasks") for p in (MINI / name).rglob("*")]
-    assert list(files) == sorted(str(p.relative_to(MINI)) for p in committed if p.is_file())
-    assert {name: sha256_of(MINI / name) for name in files} == files
+    committed = [path for path in RAW.rglob("*") if path.is_file()]
+    assert list(files) == sorted(path.relative_to(RAW).as_posix() for path in committed)
+    assert {name: sha256_of(RAW / name) for name in files} == files
 
 
 def test_the_folder_stays_small():
-    assert sum((MINI / name).stat().st_size for name in inventory()) < 10_000_000
+    assert sum((RAW / name).stat().st_size for name in inventory()) < 10_000_000
 
 
 def deflate():
@@ -122,7 +123,7 @@ def test_its_gzip_members_use_the_longest_and_farthest_copies():
 
 def test_files_are_of_the_three_kinds():
     members = Counter()
-    for path in sorted((MINI / "crawl").iterdir()):
+    for path in sorted((RAW / "crawl").iterdir()):
         data, count = path.read_bytes(), 0
         while path.suffix == ".gz" and data:
             reader = zlib.decompressobj(wbits=31)
@@ -195,7 +196,7 @@ def test_dirt_is_there(pages, wanted, at_least):
 
 @pytest.mark.parametrize(("language", "at_least"), [("en", 20), ("de", 6), ("fr", 6)])
 def test_listed_words_are_there(pages, language, at_least):
-    listed = (MINI / "lists" / f"badwords.{language}.txt").read_text(encoding="utf-8").split("\n")
+    listed = (RAW / "lists" / f"badwords.{language}.txt").read_text(encoding="utf-8").split("\n")
     hit = [
         address
         for address, _, text in pages
@@ -234,7 +235,7 @@ def test_two_records_have_a_wrong_length(records):
         if int(headers["Content-Length"]) != len(body)
     }
     assert wrong == {"3002": 25, "3012": -40}
-    assert "page-3012" in (MINI / "crawl" / "MINI-2019-18-00007.warc.wet").read_text("utf-8")
+    assert "page-3012" in (RAW / "crawl" / "MINI-2019-18-00007.warc.wet").read_text("utf-8")
 
 
 def test_odd_bytes_are_there(records):

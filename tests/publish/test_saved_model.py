@@ -24,8 +24,8 @@ from t5repro.vocab.train import make_vocabulary
 
 pytestmark = pytest.mark.keras
 REAL_ROWS = ROOT.parent / "shared/data/tasks/glue/SST-2/dev.tsv"
-BUNDLED_ROWS = ROOT / "examples/mini/tasks/glue/SST-2/dev.tsv"
-MORE_TEXT = ROOT / "examples/mini/tasks/cnn_dailymail/validation.csv"
+BUNDLED_ROWS = ROOT / "examples/mini/raw/tasks/glue/SST-2/dev.tsv"
+MORE_TEXT = ROOT / "examples/mini/raw/tasks/cnn_dailymail/validation.csv"
 LONGEST = 64
 
 SERVE = """

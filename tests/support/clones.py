@@ -87,6 +87,18 @@ def shrink(folder: Path) -> None:
     commit(folder, "small")
 
 
+def change(folder: Path, leaf: str, value: object) -> None:
+    """Set one leaf of the clone's run file; a function makes the new value of the old one."""
+    path = folder / "configs/demo.yaml"
+    values = yaml.safe_load(path.read_text())
+    *sections, name = leaf.split(".")
+    branch = values
+    for section in sections:
+        branch = branch.setdefault(section, {})
+    branch[name] = value(branch[name]) if callable(value) else value
+    path.write_text(yaml.safe_dump(values, sort_keys=False))
+
+
 def small_run(folder: Path, *targets: str) -> Path:
     """Run the chain, or some targets of it, in small in a new clone; return the clone."""
     shrink(clone(folder))

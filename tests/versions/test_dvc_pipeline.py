@@ -28,6 +28,7 @@ from t5repro.versions.dvc_pipeline import (
 )
 from t5repro.versions.lock_check import lock_faults
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, planned, resolve, stages_of
+from t5repro.versions.stage_dependencies import folder_contents
 
 RUN_FILE = Path("configs/demo.yaml")
 
@@ -87,8 +88,8 @@ def test_each_stage_runs_its_rule_alone_and_persists_nothing(
             continue
         run, check = entry["cmd"]
         rule = name.partition("-")[0]
-        assert run.endswith(f"--allowed-rules {rule} stage_{name} -- stage_{name}")
-        assert check.endswith(f"seal --run-file configs/demo.yaml --only {name}")
+        assert run == f"snakemake stage_{name} --profile local --allowed-rules {rule} stage_{name}"
+        assert check == f"t5repro seal --only {name}"
     assert "persist" not in (ROOT / "dvc.yaml").read_text()
 
 
@@ -102,8 +103,8 @@ def test_a_run_file_of_any_name_is_one_word_of_every_command(
     run_file.write_text("run: {name: x}\n")
     text = pipeline_text(load_run_file(RUN_FILE), [stage()], run_file, "local")
     entries = yaml.safe_load(text)["stages"]
-    run, check = entries["vocab-baseline"]["cmd"]
-    for command in (entries[SETTINGS_STAGE]["cmd"], run, check):
+    run, _ = entries["vocab-baseline"]["cmd"]
+    for command in (entries[SETTINGS_STAGE]["cmd"], run):
         assert str(run_file) in shlex.split(command)
     (tmp_path / "dvc.yaml").write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> other\n")
     monkeypatch.chdir(tmp_path)
@@ -177,7 +178,27 @@ def test_code_and_inputs_are_dependencies_and_a_manifest_stands_for_its_folder(
     assert "results/demo/vocab/baseline" in tokens
     assert "configs/resolved/code/tokens.json" in tokens
     assert not [path for path in tokens if path.endswith("manifest.json")]
-    assert "data/tasks/glue/CoLA/train.tsv" in pipeline["tasks_glue_cola"]["deps"]
+
+
+def test_a_stage_that_reads_all_of_a_folder_names_the_folder(
+    pipeline: dict[str, dict[str, Any]],
+) -> None:
+    assert pipeline["data"]["deps"][0] == "data"
+    assert "data/crawl" in pipeline["c4_clean-baseline"]["deps"]
+    assert "data/tasks/glue/CoLA" in pipeline["tasks_glue_cola"]["deps"]
+    assert "results/demo/c4_clean/baseline" in pipeline["c4_dedup-baseline"]["deps"]
+    # Of the lists the cleaning reads three of five, and the report of the shards the manifests.
+    assert "data/lists/badwords.en.txt" in pipeline["c4_clean-baseline"]["deps"]
+    assert "results/demo/c4_clean/baseline/00000.manifest.json" in pipeline["report"]["deps"]
+
+
+def test_a_folder_that_data_dvc_does_not_track_may_have_other_files() -> None:
+    settings, stages = resolve(RUN_FILE)
+    elsewhere = settings.data.model_copy(update={"folder": "raw"})
+    contents = folder_contents(settings.model_copy(update={"data": elsewhere}), stages)
+    assert contents.keys() == {planned_stage.folder for planned_stage in stages}
+    raw = folder_contents(settings, stages)["data"]
+    assert len(raw) == sum(len(source.files) for source in settings.data.sources) == 47
 
 
 def test_a_leaf_reaches_the_stages_that_read_it_and_the_arm_that_changes_it() -> None:

@@ -132,7 +132,7 @@ def test_a_run_without_a_shared_file_system_writes_the_bytes_of_a_local_run(
 def test_raw_files_of_the_user_are_uploaded_and_a_failed_job_returns_its_log(
     fresh: Path, tmp_path: Path, address: str
 ) -> None:
-    shutil.copytree(fresh / "examples/mini", fresh / "data")
+    shutil.copytree(fresh / "examples/mini/raw", fresh / "data")
     raw = fresh / "data/lists/badwords.en.txt"
     right = raw.read_bytes()
     raw.write_bytes(right.swapcase())

@@ -30,7 +30,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_and_no_half_file_has_its_final_name(
     small_disk: Path, tmp_path: Path
 ) -> None:
-    source = ROOT / "examples/mini/tasks/glue/STS-B/train.tsv"
+    source = ROOT / "examples/mini/raw/tasks/glue/STS-B/train.tsv"
     examples = small_disk / "tasks/glue_stsb"
     ran = subprocess.run(
         [

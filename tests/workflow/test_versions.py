@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from clones import artifact_hashes, commit, copy_clone, environment, run_in, snakemake
+from clones import artifact_hashes, change, commit, copy_clone, environment, run_in, snakemake
 from made_graphs import manifest
 
 pytestmark = pytest.mark.workflow
@@ -350,18 +350,6 @@ def test_a_run_file_edited_reaches_dvc_without_any_command_of_ours(
     assert dirty(folder) == {
         f"evaluate_predict-{arm}" for arm in ("baseline", "no_pretraining")
     } | {"report"}
-
-
-def change(folder: Path, leaf: str, value: object) -> None:
-    """Set one leaf of the clone's run file; a function makes the new value of the old one."""
-    path = folder / "configs/demo.yaml"
-    values = yaml.safe_load(path.read_text())
-    *sections, name = leaf.split(".")
-    branch = values
-    for section in sections:
-        branch = branch.setdefault(section, {})
-    branch[name] = value(branch[name]) if callable(value) else value
-    path.write_text(yaml.safe_dump(values, sort_keys=False))
 
 
 def dirty(folder: Path) -> set[str]:

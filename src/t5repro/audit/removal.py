@@ -171,19 +171,16 @@ def _leave_out_of_lock(root: Path, stages: Sequence[str]) -> None:
 
 def _update_raw_data(root: Path, folders: Sequence[str]) -> None:
     """Track the remaining raw files in `data.dvc`."""
-    if not (root / RAW_DATA_FILE).is_file():
+    if not folders or not (root / RAW_DATA_FILE).is_file():
         return
-    for folder in folders:
-        # Relinking, DVC deletes a raw file before it copies it back: a kill would lose it.
-        process = subprocess.run(
-            [sys.executable, "-m", "dvc", "add", "--quiet", "--no-relink", folder],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
+    # Not `dvc add`: of a folder that `data.dvc` imports it would keep the hash of the source.
+    # Relinking, DVC deletes a raw file before it copies it back: a kill would lose it.
+    command = ("dvc", "commit", "--quiet", "--force", "--no-relink", RAW_DATA_FILE)
+    process = subprocess.run(
+        [sys.executable, "-m", *command], cwd=root, capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        raise LineageError(
+            f"{' '.join(command)} failed: {process.stderr.strip()}; cure that and repeat the "
+            f"withdrawal, {RAW_DATA_FILE} still names the withdrawn files"
         )
-        if process.returncode:
-            raise LineageError(
-                f"dvc add {folder} failed: {process.stderr.strip()}; cure that and repeat the "
-                f"withdrawal, {RAW_DATA_FILE} still names the withdrawn files"
-            )

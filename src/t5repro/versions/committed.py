@@ -105,12 +105,11 @@ class CommittedRun:
 
     def first_differing_input(self, stage: PlannedStage, checkout: Checkout) -> str | None:
         """Return the first input that exists and has other bytes than the committed job read."""
-        for record in self.records(stage):
-            for file in record.end.inputs if record.end else ():
-                sha256 = checkout.hasher.sha256(file.path)
-                # An absent input tells nothing: results may be pulled without it.
-                if sha256 and sha256 != file.sha256:
-                    return file.path
+        for path, committed in self._inputs(stage).items():
+            sha256 = checkout.hasher.sha256(path)
+            # An absent input tells nothing: results may be pulled without it.
+            if sha256 and sha256 != committed:
+                return path
         return None
 
     def changed_question(
@@ -124,11 +123,18 @@ class CommittedRun:
             return f"{source} is not the committed one"
         if changed is not None:
             return changed.text("as committed", "here")
-        # Other inputs are results: their difference has an origin of its own.
+        # Other inputs are results: their difference has an origin of its own. The lock may know
+        # only the folder of a raw file, so the records tell.
+        read = self._inputs(stage)
         for path in (path for path in stage.inputs if path.startswith("data/")):
-            if locked.deps.get(path) != checkout.hasher.md5(path):
+            if read.get(path) != checkout.hasher.sha256(path):
                 return f"{path} is not the committed one"
         return None
+
+    def _inputs(self, stage: PlannedStage) -> dict[str, str]:
+        """Return path -> SHA-256 of the files that the committed jobs of a stage read."""
+        ends = (record.end for record in self.records(stage))
+        return {file.path: file.sha256 for end in ends if end for file in end.inputs}
 
     def _changed_source(self, code_file: str, closure: dict[str, str]) -> str:
         """Return the first source file that differs; the code file itself if none is known."""

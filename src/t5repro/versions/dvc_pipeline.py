@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from t5repro.artifacts import HISTORY, MANIFEST, METRICS, WEIGHTS
+from t5repro.artifacts import HISTORY, METRICS, WEIGHTS
 from t5repro.config import experiments
 from t5repro.config.field import Section
 from t5repro.config.origins import read_yaml
@@ -27,26 +27,27 @@ from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_model, stage_settings
 from t5repro.errors import SettingsError
 from t5repro.files import read_file, write_text
-from t5repro.lineage.dvc_lock import Lock, LockedStage, folder_md5, parse_yaml
+from t5repro.lineage.dvc_lock import Lock, LockedStage, parse_yaml
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.sources import CLOSURES, RESOLVED, SOURCES, write_closures
-from t5repro.lineage.verify_lock import folder_hashes
 from t5repro.lineage.workflow_files import RULE_FILES
 from t5repro.stages import depends_on_device
+from t5repro.versions.pipeline_yaml import to_yaml
 from t5repro.versions.snakemake_graph import PROFILE, RUN_FILE, PlannedStage, resolve
+from t5repro.versions.stage_dependencies import dependencies, folder_contents, md5_of
 
 PIPELINE = Path("dvc.yaml")
 SETTINGS_STAGE = "settings"
 SETTINGS_COMMAND = "t5repro dvc settings"
 TRAININGS = ("pretrain", "finetune")
-IGNORED = {"__pycache__"}  # in .dvcignore
 RULE_SOURCES = (SNAKEFILE.as_posix(), RULE_FILES.as_posix())
 # DVC's run cache drops these keys at any depth of a stage: with another value it would restore the
 # outputs of the old one (dvc/stage/cache.py, `_get_cache_hash`).
 KEYS_THE_RUN_CACHE_DROPS = {"size", "nfiles"}
 HEADER = """\
 # Generated from the graph in Snakefile by `t5repro dvc generate`; do not edit.
-# One stage for each rule and node. dvc.lock is the truth about contents.
+# One stage for each rule and node. dvc.lock is the truth about contents. A stage has equal bytes on
+# every machine, except where `meta` says otherwise.
 """
 
 
@@ -129,7 +130,7 @@ def changed_settings_stage(lock: Lock, pipeline: Mapping[str, Any], hasher: Hash
     dependencies: list[str] = entry["deps"]
     for names, hashes in ((dependencies, locked.deps), (outputs, locked.outs)):
         for path in sorted({*names, *hashes}):
-            if path not in names or hashes.get(path) != _md5_of(path, hasher):
+            if path not in names or hashes.get(path) != md5_of(path, hasher):
                 return path
     return None if locked.cmd == entry["cmd"] else f"the command of {SETTINGS_STAGE}"
 
@@ -142,16 +143,6 @@ def lock_is_current(lock: Lock, pipeline: Mapping[str, Any], hasher: Hasher) -> 
     # Another order would be a difference in git without a changed stage.
     in_order = list(lock.stages) == [name for name in pipeline if name in lock.stages]
     return in_order and changed_settings_stage(lock, pipeline, hasher) is None
-
-
-def _md5_of(path: str, hasher: Hasher) -> str | None:
-    """Return the MD5 that DVC records for a file or a folder; None if there is none."""
-    if not Path(path).is_dir():
-        return hasher.md5(path)
-    hashes = folder_hashes(Path(), path, hasher)
-    return folder_md5(
-        {name: md5 for name, md5 in hashes.items() if not IGNORED & {*name.split("/")}}
-    )
 
 
 def read_pipeline() -> dict[str, Any]:
@@ -242,11 +233,18 @@ def pipeline_text(
     settings: Settings, stages: list[PlannedStage], run_file: Path, profile: str
 ) -> str:
     """Return `dvc.yaml`."""
-    folders = {stage.folder for stage in stages}
+    contents = folder_contents(settings, stages)
     content: dict[str, Any] = {
         "stages": {
             SETTINGS_STAGE: _settings_stage(settings, run_file, profile),
-            **{stage.name: _stage(settings, stage, folders, run_file, profile) for stage in stages},
+            **{
+                stage.name: {
+                    "cmd": _commands(stage, run_file, profile),
+                    "deps": [*dependencies(stage, contents), *stage.code],
+                    **_stage(settings, stage),
+                }
+                for stage in stages
+            },
         },
         "metrics": [
             path
@@ -258,7 +256,7 @@ def pipeline_text(
         "plots": _plots(settings, stages),
         "artifacts": _artifacts(stages),
     }
-    return HEADER + yaml.safe_dump(content, sort_keys=False, width=100, allow_unicode=True)
+    return HEADER + to_yaml(content)
 
 
 def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[str, Any]:
@@ -279,19 +277,16 @@ def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[st
     }
 
 
-def _stage(
-    settings: Settings, stage: PlannedStage, folders: set[str], run_file: Path, profile: str
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "cmd": _commands(stage, run_file, profile),
-        "deps": [*_dependencies(stage, folders), *stage.code],
-    }
+def _stage(settings: Settings, stage: PlannedStage) -> dict[str, Any]:
+    """Return the settings and outputs of a stage."""
+    entry: dict[str, Any] = {}
     if leaves_of(settings, stage):  # DVC tracks all that is below a key
         # The parent key, not each leaf: `dvc.yaml` stays short, and a new setting is compared, too.
         entry["params"] = [{resolved_path(settings).as_posix(): [stage.name]}]
     # The folder and not its files: one hash, and DVC stores equal files once all the same.
     entry["outs"] = [stage.folder]
-    entry["meta"] = {"reproducible": reproducibility(settings, stage)}
+    if (kind := reproducibility(settings, stage)) != EXACT:
+        entry["meta"] = {"reproducible": kind}
     return entry
 
 
@@ -299,36 +294,18 @@ def _commands(stage: PlannedStage, run_file: Path, profile: str) -> list[str]:
     """Return the commands of a stage: run its rule, then check its records."""
     with open(f"{profile}/profile.yaml", encoding="utf-8") as handle:
         default_run_file = yaml.safe_load(handle)["configfile"]
-    name = _quoted(run_file)
-    option = "" if run_file.as_posix() == default_run_file else f" --configfile {name}"
+    is_default = run_file.as_posix() == default_run_file
+    option = "" if is_default else f" --configfile {_quoted(run_file)}"
     target = f"stage_{stage.name}"
     return [
         # Without --allowed-rules Snakemake would also run an earlier job whose files look older.
-        f"snakemake --profile {profile}{option} --allowed-rules {stage.rule} {target} -- {target}",
-        f"t5repro seal --run-file {name} --only {stage.name}",
+        f"snakemake {target} --profile {profile}{option} --allowed-rules {stage.rule} {target}",
+        f"t5repro seal --only {stage.name}",
     ]
 
 
 def _quoted(path: Path) -> str:
     return shlex.quote(path.as_posix())
-
-
-def _dependencies(stage: PlannedStage, folders: set[str]) -> list[str]:
-    """Return the dependencies of a stage.
-
-    A dependency on a manifest becomes one on its folder, because the manifest lists its files; the
-    files themselves are then left out.
-    """
-    paths = []
-    for path in stage.inputs:
-        folder, _, name = path.rpartition("/")
-        paths.append(folder if name == MANIFEST and folder in folders else path)
-    read_folders = set(paths) & folders
-    return [
-        path
-        for path in dict.fromkeys(paths)
-        if path in read_folders or not read_folders.intersection(map(str, Path(path).parents))
-    ]
 
 
 def reproducibility(settings: Settings, stage: PlannedStage) -> Reproducibility:

@@ -5,9 +5,10 @@ as they are now. A file that differs from `dvc.lock` is accepted only if the rec
 its hash.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from t5repro.lineage.verify_other_code import foreign_code
 from t5repro.lineage.workflow_files import rule_file_hashes
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage
+from t5repro.versions.stage_dependencies import md5_of
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,11 @@ def raw_file_faults(stages: list[PlannedStage], lock: Lock, hasher: Hasher) -> l
         if stage.rule == "data":
             for end in filter(None, map(_recorded_end, stage.jobs)):
                 recorded |= {file.path: file.sha256 for file in end.inputs}
+    locked: dict[str, set[str]] = defaultdict(set)
+    for entry in lock.stages.values():
+        for path, md5 in entry.deps.items():
+            locked[path].add(md5)
+    current = cache(partial(md5_of, hasher=hasher))
     faults = []
     for path in dict.fromkeys(path for stage in stages for path in stage.inputs):
         # The list of withdrawn pages is in git, not in data.dvc; the records of its readers prove
@@ -188,9 +195,11 @@ def raw_file_faults(stages: list[PlannedStage], lock: Lock, hasher: Hasher) -> l
         if path.startswith(stage_folders) or path == PAGES.as_posix():
             continue
         hashes = hasher.of(path)
-        # The lock or the record of `data` must know it: a new raw file is only in the record.
-        locked_md5s = {entry.deps[path] for entry in lock.stages.values() if path in entry.deps}
-        if hashes and hashes.md5 not in locked_md5s and hashes.sha256 != recorded.get(path):
+        # The lock or the record of `data` must know it: a new raw file is only in the record. The
+        # lock may know it by a folder that it is in.
+        names = [name for name in (path, *map(str, Path(path).parents)) if name in locked]
+        is_locked = any(current(name) in locked[name] for name in names)
+        if hashes and not is_locked and hashes.sha256 != recorded.get(path):
             faults.append(f"{path}: a raw input that differs from dvc.lock and from its record")
     return faults
 
@@ -213,7 +222,7 @@ def agrees_with_lock(
         folders: folder of a stage -> its hash now.
         hasher: of the checkout.
     """
-    deps = {path: folders.get(path) or hasher.md5(path) for path in pipeline_entry["deps"]}
+    deps = {path: folders.get(path) or md5_of(path, hasher) for path in pipeline_entry["deps"]}
     files = pipeline_entry.get("params", ())
     tracked = [key for file in files for keys in file.values() for key in keys]
     return (

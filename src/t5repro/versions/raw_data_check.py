@@ -49,7 +49,8 @@ def check_raw_data(record: Path) -> str:
         if actual != expected:
             raise RawDataError(
                 f"{output}/ hashes to {actual}, {record} says {expected}: a raw file was changed, "
-                f"added or removed; delete {output}/ and run again to restore it"
+                f"added or removed; delete {output}/ and run again to restore it; for raw files of "
+                f"your own: rm {record}, then dvc add {output}"
             )
         if output.changed_cache():
             # Without `force` DVC would ask on the terminal whether to accept the change.

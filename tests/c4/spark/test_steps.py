@@ -42,7 +42,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-MINI = ROOT / "examples" / "mini"
+MINI = ROOT / "examples/mini/raw"
 CRAWL = sorted((MINI / "crawl").iterdir())
 BAD_WORDS = {name: MINI / "lists" / f"badwords.{name}.txt" for name in ("en", "de", "fr")}
 RECORDS = 80  # of a file of `crawl`

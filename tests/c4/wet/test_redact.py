@@ -13,7 +13,7 @@ from t5repro.c4.wet.pages import read_pages
 from t5repro.c4.wet.redact import redact
 from t5repro.errors import CrawlError
 
-BUNDLED = ROOT / "examples/mini/crawl"
+BUNDLED = ROOT / "examples/mini/raw/crawl"
 
 
 def record(url: str, text: str) -> str:

@@ -10,7 +10,7 @@ from t5repro.c4.wet import url_filter
 from t5repro.c4.wet.pages import read_pages
 from t5repro.errors import CrawlError, RawDataError
 
-MINI_LISTS = ROOT / "examples" / "mini" / "lists"
+MINI_LISTS = ROOT / "examples/mini/raw/lists"
 DOMAINS = {"bbc.co.uk": True, "news.example": ["", "sport"], "only.example": ["www2"]}
 
 
