@@ -6,7 +6,8 @@ import pytest
 from made_crawl import CORPUS, EARLY, IDS, LATE, OLD, ONE, TWO, crawl_run
 from made_graphs import RESULT, write
 
-from t5repro.audit.pages import CrawlRecord, TokenDocument, corpus_rows, find_pages, locate_url
+from t5repro.audit.pages import CrawlRecord, corpus_rows, find_pages, locate_url
+from t5repro.audit.token_documents import TokenDocument
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Graph, load_graph
 from t5repro.lineage.store import Folder

@@ -11,9 +11,9 @@ import pytest
 from made_crawl import CORPUS, EARLY, IDS, LATE, NO_EMPTY_TEXTS, OLD, ONE
 from made_graphs import RESULT, manifest, write
 
-from t5repro.audit.pages import TokenDocument
 from t5repro.audit.score_pages import domain_of, score_pages
 from t5repro.audit.steps import steps_that_saw
+from t5repro.audit.token_documents import TokenDocument
 from t5repro.cli.main import main
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_settings

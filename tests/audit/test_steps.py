@@ -8,8 +8,8 @@ import pytest
 from made_crawl import IDS
 from made_graphs import RESULT, manifest
 
-from t5repro.audit.pages import TokenDocument
 from t5repro.audit.steps import JobSteps, steps_that_saw
+from t5repro.audit.token_documents import TokenDocument
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.stage_settings import stage_settings

@@ -140,6 +140,13 @@ def test_a_file_that_is_no_manifest_is_named(run: Path) -> None:
         load_graph(Folder(run))
 
 
+@pytest.mark.parametrize("name", ["lock-manifest.json", "0123abcd-manifest.json"])
+def test_a_question_is_answered_while_a_job_runs(run: Path, name: str) -> None:
+    before = load_graph(Folder(run)).jobs.keys()
+    write(run, f"{RESULT}/finetune/b/.writing-{name}", "")
+    assert load_graph(Folder(run)).jobs.keys() == before
+
+
 def test_jobs_in_a_circle_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "results/r/a/x", "x")
     write(tmp_path, "results/r/b/y", "y")

@@ -7,8 +7,7 @@ A cleaned shard stores file, record number, URL, time and drop reason of every p
 stores URL and time. Deduplication keeps the newest page of a URL, so (URL, time) joins the two.
 """
 
-from bisect import bisect, bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from t5repro.config.corpus_files import corpus_file
+from t5repro.audit.token_documents import TokenDocument, documents_of
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 
 CLEANED = ("c4_clean", "corpus")
 CORPUS = "c4"
-TOKENS = "tokens"
 COLUMNS = ["file", "record", "url", "timestamp", "reason"]
 REMOVALS = "c4_dedup"
-Documents = Mapping[int, Sequence["TokenDocument"]]
 
 
 @dataclass(frozen=True)
@@ -91,23 +88,6 @@ class CorpusRow:
     def to_text(self) -> str:
         """Return the row as one line of text."""
         return f"{self.row}  {self.url}  {_record_text(self.record)}"
-
-
-@dataclass(frozen=True)
-class TokenDocument:
-    """A corpus row as a document of the ids.
-
-    Attributes:
-        ids: path of the ids file.
-        document: number of the document; None if the job did not record its rows without a token.
-        split: ``train`` or ``validation``.
-        job: job that wrote the ids.
-    """
-
-    ids: str
-    document: int | None
-    split: str
-    job: str
 
 
 @dataclass(frozen=True)
@@ -256,63 +236,6 @@ def _crawl_records(graph: Graph, root: Path, job: Job) -> dict[tuple[str, str], 
                     cleaned=path,
                 )
     return records
-
-
-def documents_of(graph: Graph, root: Path, shard: Artifact, rows: Sequence[int]) -> Documents:
-    """Return row of a corpus file -> its document in every ids file made from the file.
-
-    A row without a token has none there.
-    """
-    documents: dict[int, list[TokenDocument]] = {row: [] for row in rows}
-    for name in graph.consumers.get(shard.key, ()):
-        job = graph.jobs[name]
-        if job.rule != TOKENS:
-            continue
-        split = split_of(shard.path)
-        rows_before = _rows_before(root, job, shard, split)
-        empty_rows = _empty_rows(job, split)
-        ids = f"{job.manifest.rsplit('/', 1)[0]}/{split}.ids"
-        for row in rows:
-            number = rows_before + row
-            if empty_rows is None:
-                documents[row].append(TokenDocument(ids, None, split, job.name))
-            elif (empty_before := bisect_left(empty_rows, number)) == bisect(empty_rows, number):
-                document = number - empty_before
-                documents[row].append(TokenDocument(ids, document, split, job.name))
-    return documents
-
-
-def split_of(path: str) -> str:
-    """Return the split of a corpus file.
-
-    Raises:
-        LineageError: it has another name.
-    """
-    file = corpus_file(path)
-    if file is None:
-        raise LineageError(f"{path} is not named as a corpus file; rerun the rule c4")
-    return file.split
-
-
-def _empty_rows(job: Job, split: str) -> list[int] | None:
-    """Return the rows of a split without a token, sorted; None if the job did not record them."""
-    counts = job.counters[split]
-    rows: list[int] | None = counts.get("empty_rows", None if counts["empty_documents"] else [])
-    return rows
-
-
-def _rows_before(root: Path, job: Job, shard: Artifact, split: str) -> int:
-    """Return the number of rows of a split before a shard's first."""
-    paths = {_name(file.path): file.path for file in job.inputs}
-    # In the order in which `tokens` reads: by language of the settings, then by name.
-    ordered_paths = [
-        paths[name]
-        for language in job.settings["tokens"]["languages"]
-        for name in sorted(paths)
-        if name.startswith(f"{language}-{split}-")
-    ]
-    earlier_paths = ordered_paths[: ordered_paths.index(shard.path)]
-    return sum(pq.ParquetFile(root / path).metadata.num_rows for path in earlier_paths)
 
 
 def _read_pages(path: Path, is_match: Callable[[str], bool] | None = None) -> Iterator[CrawlPage]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from t5repro.audit.text_index import delete_indexes
 from t5repro.audit.withdrawal import RawFile, Withdrawal
 from t5repro.c4.own_text.redact import redact_rows
 from t5repro.c4.wet.redact import redact
@@ -81,6 +82,7 @@ def complete(root: Path, withdrawal: Withdrawal) -> None:
     # Deleted and not rewritten: the next run makes them again without the source.
     for artifact in withdrawal.pruned:
         (root / artifact).unlink(missing_ok=True)
+    delete_indexes(root)
     _leave_out_of_lock(root, withdrawal.stages)
     _update_raw_data(root, withdrawal.data_folders)
     if withdrawal.delete_cache:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.audit.page_trace import checkout_of
-from t5repro.audit.pages import CorpusRow, Documents, corpus_rows, documents_of, is_corpus, split_of
+from t5repro.audit.pages import CorpusRow, corpus_rows, is_corpus
 from t5repro.audit.steps import steps_of
+from t5repro.audit.token_documents import Documents, documents_of, split_of
 from t5repro.config.hosts import host_name
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job

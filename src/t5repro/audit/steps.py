@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.audit.pages import TokenDocument
+from t5repro.audit.token_documents import TokenDocument
 from t5repro.lineage.graph import Graph, Job
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from t5repro.cli.parsers import Commands, Handler, Writes, add_command
+from t5repro.errors import SettingsError
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
@@ -35,7 +36,13 @@ class Answer(Protocol):
 def add_audit(commands: Commands) -> None:
     """Add the commands to the parser."""
     trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
-    trace.add_argument("artifact", help="file, scores.json#task, prefix of a SHA-256, or a URL")
+    trace.add_argument(
+        "artifact", nargs="?", help="file, scores.json#task, prefix of a SHA-256, or a URL"
+    )
+    trace.add_argument(
+        "--text",
+        help="find the pages that have this text, among those behind the artifact if named",
+    )
     trace.add_argument("--rev", help="git revision, or folder with results")
     trace.add_argument(
         "--pages", action="store_true", help="print the crawl record of every row of a corpus file"
@@ -52,6 +59,17 @@ def add_audit(commands: Commands) -> None:
     pages.add_argument(
         "--csv", type=Path, metavar="FILE", help="write every page with the steps that read it"
     )
+    overlap = _add_question(
+        commands,
+        "contamination",
+        _contamination,
+        "find evaluated rows in the corpus, and the scores without them",
+    )
+    overlap.add_argument("artifact", help="scores.json, or scores.json#task")
+    overlap.add_argument(
+        "--words", type=int, default=8, help="length of a shared run that counts; default 8"
+    )
+    overlap.add_argument("--csv", type=Path, metavar="FILE", help="write every row that is found")
     verify = _add_question(
         commands, "verify", _verify, "check every file against its manifests, records and lock"
     )
@@ -147,6 +165,10 @@ def _print_text(text: str) -> None:
 def _trace(arguments: argparse.Namespace) -> int:
     store = open_store(Path(), arguments.rev)
     graph = load_graph(store)
+    if arguments.text is not None:
+        return _trace_text(graph, store, arguments)
+    if arguments.artifact is None:
+        raise SettingsError("trace follows an artifact, a URL or, with --text, a text: name one")
     if not arguments.pages and "://" not in arguments.artifact:
         return _trace_artifact(graph, store, arguments)
     # Imports PyArrow, which takes longer than the trace of an artifact.
@@ -160,6 +182,16 @@ def _trace(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _trace_text(graph: Graph, store: Folder | Revision, arguments: argparse.Namespace) -> int:
+    from t5repro.audit.text_trace import trace_text
+
+    refused = [name for name in ("pages", "svg", "html") if getattr(arguments, name)]
+    if refused:
+        raise SettingsError(f"trace --text writes no --{refused[0]}: leave it out, or take --json")
+    _print(trace_text(graph, store, arguments.text, arguments.artifact), arguments)
+    return OK
+
+
 def _pages(arguments: argparse.Namespace) -> int:
     from t5repro.audit.score_pages import score_pages
     from t5repro.files import write_text
@@ -170,6 +202,18 @@ def _pages(arguments: argparse.Namespace) -> int:
         write_text(arguments.csv, pages.to_csv())
     _print(pages, arguments)
     return OK if pages.is_complete else FINDINGS
+
+
+def _contamination(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.contamination import contamination
+    from t5repro.files import write_text
+
+    store = open_store(Path(), None)
+    found = contamination(load_graph(store), store, arguments.artifact, words=arguments.words)
+    if arguments.csv:
+        write_text(arguments.csv, found.to_csv())
+    _print(found, arguments)
+    return OK
 
 
 def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.Namespace) -> int:
@@ -221,7 +265,6 @@ def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
 
 
 def _verify_study(arguments: argparse.Namespace) -> int:
-    from t5repro.errors import SettingsError
     from t5repro.lineage.verify_study import verify_study
 
     if not arguments.study or arguments.rev:
@@ -240,7 +283,6 @@ def _verify_study(arguments: argparse.Namespace) -> int:
 
 
 def _verify_environment(arguments: argparse.Namespace) -> int:
-    from t5repro.errors import SettingsError
     from t5repro.lineage.verify_environment import verify_environment
 
     if arguments.rev:
@@ -283,7 +325,6 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _rebuild(arguments: argparse.Namespace) -> int:
-    from t5repro.errors import SettingsError
     from t5repro.versions.clean_environment import CleanEnvironment
     from t5repro.versions.rebuild import Invocation, rebuild
 

@@ -1,4 +1,4 @@
-"""Which row of the systems' tables an experiment reproduces, by its settings.
+"""Which published row an experiment stands in: of the systems by settings, of T5 by its `row`.
 
 A configuration of `published/system_tables.json` names presets and changes, and the changes of
 earlier phases of pre-training, if there are any. An experiment has it if network, pre-training and

@@ -199,7 +199,7 @@ def load_corpus_inputs(
         ids: file of ids.
         offsets: file of document offsets.
         vocab: of the vocabulary that the ids belong to.
-        seed: the run's seed.
+        seed: of this training; `repeat_seed` makes it from the run's.
         joined: inputs and targets share one row, for a decoder-only network.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The job of fine-tuning: writes weights.safetensors, optimizer.safetensors and history.csv.
+"""The job of fine-tuning: what it reads, and that it writes weights, optimizer and history.
 
 | below ``results/<run>/finetune/<node>/`` | content |
 |---|---|

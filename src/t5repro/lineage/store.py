@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from t5repro.errors import ArtifactError
-from t5repro.files import read_file
+from t5repro.files import TEMPORARY_PREFIX, read_file
 from t5repro.lineage.dvc_cache import read_object, tracked_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, Lock, parse_lock, read_lock
 from t5repro.lineage.git import commit_of, file_at, files_at
@@ -47,9 +47,12 @@ class Folder:
     name: str = "the working tree"
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
-        """Yield the files below `folder` with names that end with `ending`, sorted."""
+        """Yield the files below `folder` with names that end with `ending`, sorted.
+
+        What a running job writes is left out.
+        """
         for path in files_below(self.root / folder):
-            if path.endswith(ending):
+            if path.endswith(ending) and not os.path.basename(path).startswith(TEMPORARY_PREFIX):
                 yield os.path.relpath(path, self.root)
 
     def path(self, name: str) -> Path:

@@ -2,7 +2,8 @@
 
 Every function takes the lengths of a batch of segments and returns a mask
 ``(segments, max_tokens)``, True at noise, False after the end of a segment. Draws are stateless:
-the same seed gives the same mask on every machine. To add a mask, write such a function.
+the same seed gives the same mask on every machine; `CorpusInputs` in `inputs/pretraining.py` makes
+the seed of a step from that of the run. To add a mask, write such a function.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Random numbers of a row, whatever batch it is in.
+"""Random numbers of a row of a masked language model, whatever batch it is in.
 
 A row that must be drawn alike in another epoch (`masked_lm.copies`) needs a stream of its own, not
 a part of the stream of a batch. The generator is Philox 4x32-10, with the number of the row and its

@@ -1,6 +1,7 @@
 """Learning rates as functions of the step (paper section 3.1.2, and related systems).
 
-Factor, warm-up and their defaults are settings (`config.sections.training`).
+`config/sections/training.py` has the settings of a schedule; the defaults of a stage are at
+`learning_rate` in `config/sections/pretrain.py` and `config/sections/finetune.py`.
 """
 
 import math
