@@ -238,6 +238,16 @@ def test_kept_rows_are_the_rows_and_a_changed_run_is_read_again(
 
 
 @pytest.mark.usefixtures("kept")
+def test_kept_records_are_read_again_once_one_has_changed(checkout: Path) -> None:
+    record(checkout, "r/evaluate_score/base", commit="abc")
+    for _ in range(2):
+        assert experiments(find(checkout, "commit:eq:abc")) == ["base"]
+    record(checkout, "r/evaluate_score/base", commit="def0")
+    record(checkout, "r/evaluate_score/t5.1.1", commit="abc")
+    assert experiments(find(checkout, "commit:eq:abc")) == ["t5.1.1"]
+
+
+@pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 5}', '{"entries": 3}'])
 def test_a_damaged_cache_is_ignored(checkout: Path, text: str) -> None:
     first = find(checkout)

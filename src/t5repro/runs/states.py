@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -51,6 +51,14 @@ class State:
                 runs.setdefault(parts[1] if len(parts) > 3 else "", []).append(name)
         return runs
 
+    @cached_property
+    def identity(self) -> str | None:
+        """What changes if an archive does, or the commit of a revision."""
+        if isinstance(self.store, Archive):
+            archive = f"{self.place}/{ARCHIVE}"
+            return identity_of_files(self.root, [archive], now=self.now)
+        return self.store.name
+
     def manifests(self, run: str) -> list[str]:
         """Return the paths of the manifests of a run."""
         return [name for name in self.runs[run] if name.endswith(MANIFEST)]
@@ -61,13 +69,8 @@ class State:
             for run, names in self.runs.items():
                 yield f"{RESULTS}/{run}", identity_of_files(self.root, names, now=self.now), (run,)
             return
-        if isinstance(self.store, Archive):
-            archive = (self.store.study / ARCHIVE).relative_to(self.root).as_posix()
-            identity = identity_of_files(self.root, [archive], now=self.now)
-        else:
-            identity = self.store.name  # a commit never changes
-        is_known = cache.get(self.place, identity) is not None
-        yield self.place, identity, () if is_known else tuple(self.runs)
+        is_known = cache.get(self.place, self.identity) is not None
+        yield self.place, self.identity, () if is_known else tuple(self.runs)
 
 
 def states(root: Path, *, all_revisions: bool = False) -> list[State]:
@@ -154,14 +157,7 @@ def with_records(rows: Iterable[Row], states: Iterable[State], cache: RunCache) 
         for run, of_run in _by_run(by_place.get(state.place, ())).items():
             facts = _recorded(state, run, of_run, cache)
             answer += [
-                Row(
-                    {**row.values, **facts.get(row.job, {})},
-                    row.job,
-                    row.jobs,
-                    row.headlines,
-                    row.places,
-                )
-                for row in of_run
+                replace(row, values={**row.values, **facts.get(row.job, {})}) for row in of_run
             ]
     return answer
 
@@ -176,20 +172,20 @@ def _by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
 def _recorded(
     state: State, run: str, rows: list[Row], cache: RunCache
 ) -> dict[str, dict[str, Value]]:
-    key = f"{RECORDS} of {state.place}/{run}"
-    identity: str | None = state.store.name
-    if not isinstance(state.store, Revision):
-        names = [row.job for row in rows]
-        files = (
-            list(state.store.names(f"{RECORDS}/{run}", ".json"))
-            if isinstance(state.store, Folder)
-            else [f"{state.place}/{ARCHIVE}"]
-        )
-        files_now = identity_of_files(state.root, files, now=state.now)
-        identity = files_now and f"{files_now} {' '.join(names)}"
+    """Return last job -> what the records of its row know, kept while they are unchanged."""
+    key, identity = f"{RECORDS} of {state.place}/{run}", _identity_of_records(state, run)
+    if identity is not None:
+        identity = " ".join([identity, *(row.job for row in rows)])
     values = cache.get(key, identity)
     if isinstance(values, dict) and all(isinstance(facts, dict) for facts in values.values()):
         return values
     facts = facts_of_rows(state.store, rows)
     cache.put(key, identity, facts)
     return facts
+
+
+def _identity_of_records(state: State, run: str) -> str | None:
+    if isinstance(state.store, Folder):
+        names = state.store.names(f"{RECORDS}/{run}", ".json")
+        return identity_of_files(state.root, names, now=state.now)
+    return state.identity

@@ -107,10 +107,20 @@ class RunTable:
         if further and not self.chosen:
             text += _in_line(f"{len(further)} more scores (--csv has all): {', '.join(further)}")
             text += "\n"
-        for place, message in self.faults[:MAX_FAULTS_SHOWN]:
-            text += _in_line(f"not read: {place}: {message}") + "\n"
-        hidden = len(self.faults) - MAX_FAULTS_SHOWN
+        faults = self._faults_by_message()
+        text += "".join(_in_line(line) + "\n" for line in faults[:MAX_FAULTS_SHOWN])
+        hidden = len(faults) - MAX_FAULTS_SHOWN
         return text + (f"and {hidden} more not read (--json lists all)\n" if hidden > 0 else "")
+
+    def _faults_by_message(self) -> list[str]:
+        """Return a line for each fault: many revisions may lack the same object in DVC's cache."""
+        places: dict[str, list[str]] = {}
+        for place, message in self.faults:
+            places.setdefault(message, []).append(place)
+        return [
+            f"not read: {first}{f' and {len(more)} more' if more else ''}: {message}"
+            for message, (first, *more) in places.items()
+        ]
 
     def _further_headlines(self) -> list[str]:
         return [key for key in headlines(self.rows) if key not in self.columns]
