@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import lzma
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +288,17 @@ def test_a_committed_study_is_read_from_its_archive(checkout: Path) -> None:
     ((place, fault),) = table.faults
     assert place == "studies/damaged"
     assert "is damaged" in fault
+
+
+def test_an_archive_with_two_members_of_one_name_is_refused(checkout: Path) -> None:
+    study = checkout / "studies/forged"
+    study.mkdir(parents=True)
+    with lzma.open(study / ARCHIVE, "wb") as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+        for _ in range(2):
+            tar.add(checkout / RESULT / "data/manifest.json", f"{RESULT}/data/manifest.json")
+    ((place, fault),) = find(checkout).faults
+    assert place == "studies/forged"
+    assert f"has two members named {RESULT}/data/manifest.json" in fault
 
 
 def test_two_runs_of_one_name_at_two_revisions_are_two_rows(tmp_path: Path) -> None:

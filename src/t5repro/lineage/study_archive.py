@@ -140,7 +140,12 @@ class Archive:
 
     @cached_property
     def _files(self) -> dict[str, bytes]:
-        return dict(read_study(self.study))
+        files: dict[str, bytes] = {}
+        for name, data in read_study(self.study):
+            if name in files:
+                raise LineageError(f"{self.study / ARCHIVE} has two members named {name}")
+            files[name] = data
+        return files
 
     def names(self, folder: str, ending: str) -> Iterator[str]:
         """Yield the files below `folder` with names that end with `ending`, sorted."""
