@@ -11,7 +11,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
@@ -100,6 +100,27 @@ def printable(text: str) -> str:
     """
     shown = CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)
     return LONG_LINE.sub(lambda match: f"{match[1]}… ({len(match[2]):,} characters more)", shown)
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: Collection[int], rule: bool = False) -> str:
+    """Return rows of cells as a table of plain text.
+
+    Args:
+        rows: cells; the first row is the head.
+        left: numbers of the columns that are aligned left, such as names.
+        rule: whether to draw a line below the head.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    if rule:
+        lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return "\n".join(lines) + "\n"
 
 
 def _print_line(text: str, screen: TextIO) -> None:

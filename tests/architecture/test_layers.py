@@ -22,7 +22,7 @@ ORDER = (  # from the lowest layer to the highest
     ("engines", "metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),
     ("inputs", "plan"),
-    ("systems", "versions"),
+    ("systems", "versions", "runs"),
     ("train", "evaluate"),
     ("publish", "report"),
     ("audit", "estimate", "hub", "inference", "new_task"),

@@ -125,6 +125,6 @@ def test_a_locale_that_has_no_such_file_name_is_named(checkout: Path) -> None:
 def test_control_characters_of_a_url_do_not_reach_the_terminal(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    audit._print_text(f"url {ESCAPE}\n\tä中\n")
+    audit.print_text(f"url {ESCAPE}\n\tä中\n")
     printed = capfd.readouterr().out
     assert printed == "url \\x1b[2Jcleared\\x1b]0;title\\x07\\u202egnp.exe\n\tä中\n"

@@ -148,17 +148,19 @@ def _add_question(
 
 def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        _print_json(answer.to_json())
+        print_json(answer.to_json())
     else:
-        _print_text(answer.to_text())
+        print_text(answer.to_text())
 
 
-def _print_json(values: dict[str, Any]) -> None:
+def print_json(values: dict[str, Any]) -> None:
+    """Print an answer as JSON."""
     # ASCII: valid JSON whatever the encoding of the terminal.
     sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")
 
 
-def _print_text(text: str) -> None:
+def print_text(text: str) -> None:
+    """Print an answer without characters that act on a terminal."""
     sys.stdout.write(printable(text))
 
 
@@ -232,10 +234,10 @@ def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.
     evidence = evidence_of(store, answer.jobs)
     if arguments.json:
         values = {name: found.to_json() for name, found in evidence.items()}
-        _print_json({**to_json(answer), "evidence": values})
+        print_json({**to_json(answer), "evidence": values})
     else:
         lines = {name: found.lines() for name, found in evidence.items()}
-        _print_text(to_text(answer, graph, lines))
+        print_text(to_text(answer, graph, lines))
     refuted = any(found.refuted for found in evidence.values())
     return FINDINGS if answer.broken or refuted else OK
 

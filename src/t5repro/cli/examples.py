@@ -54,6 +54,10 @@ EXAMPLES = {
     "withdraw": (f"t5repro withdraw {PAGE} --reason 'asked by its author' --dry-run",),
     "diff": ("t5repro diff HEAD .",),
     "rebuild": ("t5repro rebuild vocab", "t5repro rebuild --sample 2 --seed 1"),
+    "runs": (
+        "t5repro runs glue_sst2.accuracy:gt:60 pretrain.objective:eq:replace_spans --sort flops",
+        "t5repro runs --html exports/runs.html",
+    ),
     "export": (
         "t5repro export --format prov --output exports/prov.json",
         "t5repro export --format cyclonedx --output exports/cyclonedx.json",

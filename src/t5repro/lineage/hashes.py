@@ -57,7 +57,7 @@ class Hasher:
             return None
         if not stat.S_ISREG(status.st_mode):
             return None
-        identity = [status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
+        identity = identity_of(status)
         cached = self._cached.get(name)
         if cached is not None and cached[:4] == identity:
             return Hashes(str(cached[4]), str(cached[5]), status.st_size)
@@ -86,6 +86,11 @@ class Hasher:
                 os.makedirs(self._cache_file.parent, exist_ok=True)
                 if os.access(self._cache_file.parent, os.W_OK):
                     write_text(self._cache_file, json.dumps(self._cached, separators=(",", ":")))
+
+
+def identity_of(status: os.stat_result) -> list[int]:
+    """Return what differs once a file has changed: size, inode, mtime and ctime."""
+    return [status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _read_cache(path: Path) -> dict[str, list[int | str]]:

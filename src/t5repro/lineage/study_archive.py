@@ -7,14 +7,16 @@ and predictions: hashes lead from its scores to the raw files, and no artifact i
 import lzma
 import tarfile
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from io import BufferedIOBase, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from t5repro.artifacts import CORPUS_PAGE, HISTORY, MANIFEST, REPORT, SCORE_TABLE, SCORES
-from t5repro.errors import LineageError
+from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import atomic_path, write_bytes
-from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE
+from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, Lock, parse_lock
 from t5repro.lineage.sources import RESOLVED
 from t5repro.lineage.store import RECORDS, RESULTS, files_below
 
@@ -88,22 +90,82 @@ def unpack_study(study: Path, folder: Path) -> None:
             files.
     """
     archive = study / ARCHIVE
-    if not archive.is_file():
-        raise LineageError(f"{archive} is missing; name a folder of studies/")
     if folder.exists() and any(folder.iterdir()):
         raise LineageError(f"{folder} is not empty; name a new folder to unpack {archive} into")
     try:
-        for name, data in _members(archive):
+        for name, data in read_study(study):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as target:  # a second member of this name is refused
                 target.write(data)
-    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
-        raise LineageError(
-            f"{archive} is damaged ({error}); restore it with git checkout"
-        ) from error
+    except ValueError as error:  # a name that no file can have
+        raise _damaged(archive, error) from error
     except (FileExistsError, NotADirectoryError) as error:
         raise LineageError(f"{archive} has two members named {error.filename}") from error
+
+
+def read_study(study: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of each file in the archive of a study; at most `MAX_BYTES` are read.
+
+    Raises:
+        LineageError: the archive is missing, damaged or has another member than regular files.
+    """
+    archive = study / ARCHIVE
+    if not archive.is_file():
+        raise LineageError(f"{archive} is missing; name a folder of studies/")
+    try:
+        yield from _members(archive)
+    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
+        raise _damaged(archive, error) from error
+
+
+def _damaged(archive: Path, error: Exception) -> LineageError:
+    return LineageError(f"{archive} is damaged ({error}); restore it with git checkout")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A committed study as a state of a run (`store.Store`), read without unpacking it.
+
+    Attributes:
+        study: its folder.
+    """
+
+    study: Path
+
+    @property
+    def name(self) -> str:
+        """The folder of the study."""
+        return self.study.as_posix()
+
+    @cached_property
+    def _files(self) -> dict[str, bytes]:
+        files: dict[str, bytes] = {}
+        for name, data in read_study(self.study):
+            if name in files:
+                raise LineageError(f"{self.study / ARCHIVE} has two members named {name}")
+            files[name] = data
+        return files
+
+    def names(self, folder: str, ending: str) -> Iterator[str]:
+        """Yield the files below `folder` with names that end with `ending`, sorted."""
+        for name in sorted(self._files):
+            if name.startswith(f"{folder}/") and name.endswith(ending):
+                yield name
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            ArtifactError: the archive does not have it.
+        """
+        if name not in self._files:
+            raise ArtifactError(f"{name} is not in {self.study / ARCHIVE}")
+        return self._files[name]
+
+    def lock(self) -> Lock:
+        """Return the content of its `dvc.lock`."""
+        return parse_lock(self._files.get(LOCK_FILE), None)
 
 
 def _members(archive: Path) -> Iterator[tuple[str, bytes]]:

@@ -22,6 +22,7 @@
 | `links` | files behind a score |
 | `lineage_page`, `render_lineage`, `stage_graph` | the page that traces them, and its picture |
 | `cost` | time, memory and machines, printed on demand |
+| `runs_page` | the page of all runs, written on demand |
 | `templates`, `content_security` | what all pages share |
 
 To add a part: a module that returns values for the template, and a section in `report.html.j2`.

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import ArtifactError
-from t5repro.lineage.record import Machine, read_records
+from t5repro.lineage.record import read_records
 from t5repro.lineage.store import Folder
+from t5repro.progress import aligned
 from t5repro.report.templates import render
+from t5repro.runs.record_facts import machine_text
 from t5repro.stages import STAGES
 
 UNKNOWN = "–"
@@ -79,7 +81,7 @@ def job_costs(run: Path) -> list[JobCost]:
                     seconds=record.end.seconds if record.end else None,
                     cpu_seconds=_number(measured.get("cpu_time")),
                     megabytes=_number(measured.get("max_rss")),
-                    machine=_machine(record.start.machine),
+                    machine=machine_text(record.start.machine),
                 )
             )
     if not costs:
@@ -134,23 +136,11 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _machine(machine: Machine) -> str:
-    return f"{machine.processors} × {machine.processor}, {machine.system}"
-
-
 def cost_text(stages: Sequence[StageCost]) -> str:
     """Return the costs as a table of plain text."""
     head = ("stage", "jobs", "seconds", "CPU seconds", "peak MB", "machine")
     rows = [head, *(tuple(map(str, vars(stage).values())) for stage in stages)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if column in (0, 5) else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join(lines) + "\n"
+    return aligned(rows, left=(0, 5))
 
 
 def cost_page(run: str, stages: Sequence[StageCost]) -> str:

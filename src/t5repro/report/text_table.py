@@ -7,6 +7,7 @@ from pathlib import Path
 from t5repro.artifacts import SCORE_TABLE
 from t5repro.errors import ArtifactError, nearest
 from t5repro.lineage.store import RESULTS
+from t5repro.progress import aligned
 from t5repro.report.differences import differences, mean_difference
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
 from t5repro.report.scores_csv import read_csv
@@ -123,13 +124,4 @@ def plain_table(rows: Sequence[ScoreRow]) -> str:
         examples = "" if row.examples is None else str(row.examples)
         difference = [str(difference_of.get((row.task, row.metric), ""))] if pair else []
         lines.append([row.task, row.metric, trivial, *scores, *difference, examples])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = [
-        "  ".join(
-            cell.ljust(width) if column < TEXT_COLUMNS else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-    return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
+    return aligned(lines, left=range(TEXT_COLUMNS), rule=True)
