@@ -15,7 +15,7 @@ from t5repro.errors import ArtifactError
 from t5repro.model.labels import LabelColumns, TaskAnswer
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS, SegmentEncoder, SegmentRow
 from t5repro.model.windows import Window, WindowEncoder
-from t5repro.task_table import ANSWERED_AS
+from t5repro.task_groups import ANSWERED_AS
 from t5repro.vocab.vocabulary import Vocabulary
 
 

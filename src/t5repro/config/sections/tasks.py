@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.task_facts import SplitName
-from t5repro.task_table import DEFAULT_TASKS
+from t5repro.task_groups import DEFAULT_TASKS
 
 Reading = Literal["code", "paper"]
 OwnMetric = Literal[
