@@ -255,7 +255,7 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
         assert {name: (array.shape, array.dtype) for name, array in features.items()} == shapes
         assert (targets.shape, targets.dtype) == (of_targets.shape, of_targets.dtype)
         texts = sum(array.size for name, array in of_tasks.items() if name.endswith("_segments"))
-        assert texts_of(stage.model, tasks) == inputs.texts
+        assert texts_of(stage.model, tasks, own={}) == inputs.texts
         shape = row_shape(stage.model, stage.finetune, texts=inputs.texts)
         assert 5 * shape.texts * shape.positions == texts
 
