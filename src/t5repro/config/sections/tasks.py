@@ -249,6 +249,10 @@ class TaskNames(Section):
     """Names of the tasks of the run (`t5repro tasks list`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
+    options_first: bool = False
+    """Whether a network of labels reads an option before the text that it belongs to, as fairseq's
+    RoBERTa does (D-051).
+    """
 
 
 class TasksSettings(TaskNames, TaskRows):
