@@ -33,7 +33,6 @@ def choice_example(
     segments: tuple[str, ...],
     options: Sequence[str],
     prefix: str,
-    labels: Sequence[str] = LETTERS,
     after: Mapping[str, str] | None = None,
 ) -> Example:
     """Return a row with options: as text, and apart for a network of labels.
@@ -47,15 +46,14 @@ def choice_example(
         segments: texts of a network of labels.
         options: what such a network reads after them, by index.
         prefix: first word of the inputs.
-        labels: names of the options, by index.
         after: name -> text, written after the options: what is cut if the inputs are too long.
     """
-    named = dict(zip(labels, row["options"], strict=False))
+    named = dict(zip(LETTERS, row["options"], strict=False))
     texts = [f"{name}: {text}" for name, text in (*before.items(), *named.items())]
     texts += [f"{name}: {text}" for name, text in (after or {}).items()]
     inputs = " ".join([prefix, *texts])
     label = row["label"]
-    targets = NO_TARGET if label is None else labels[label]
+    targets = NO_TARGET if label is None else LETTERS[label]
     return Example(inputs, targets, row["idx"], label, segments, tuple(options))
 
 

@@ -185,7 +185,9 @@ class OwnTask(Section):
 
     def _check_split(self) -> None:
         if self.stratified and not (self.validation_share and self.answer_words):
-            raise ValueError("stratified divides rows by label; give validation_share and labels")
+            raise ValueError(
+                "stratified divides rows by label; give validation_share and labels or options"
+            )
         if self.validation_share and self.split_column:
             raise ValueError("validation_share and split_column are given; leave one out")
         files = self.files
