@@ -1,4 +1,4 @@
-"""The table of tasks: one row per downstream task of the paper (section 2.4).
+"""The table of tasks: one row per downstream task of the paper (section 2.4), and of some others.
 
 A row describes a task. The functions that read its files, write its texts and read its answers are
 in `tasks/`, with the words of its labels and the metrics that compute its scores. Validation of
@@ -7,14 +7,14 @@ file is a row too (`config.known_tasks`).
 
 To add a task: a row here, in `TASKS`, and its functions in a module of `tasks/`.
 
-Fine-tuning and prediction do not reach `TASKS`: a new row would rerun all of them. The facts that
-they look up by name are constants after the rows, and most new tasks need no constant.
+Fine-tuning and prediction do not reach this module: a new row would rerun all of them. What they
+look up by name is in `task_groups`.
 """
 
 from dataclasses import replace
 from functools import partial
 
-from t5repro.task_facts import SPLITS, Files, Submission, TaskFacts
+from t5repro.task_facts import SPLITS, Files, SplitName, Submission, TaskFacts
 
 BENCHMARK_TITLES = {"glue": "GLUE", "super_glue": "SuperGLUE"}
 BINARY = (0, 1)  # a leaderboard's labels
@@ -44,6 +44,23 @@ def _pairs(code: str) -> Files:
     return {
         split: (f"wmt/en-{code}/{split}.en", f"wmt/en-{code}/{split}.{code}") for split in SPLITS
     }
+
+
+def _choice(name: str, title: str, options: int, rows: int, **files: str) -> TaskFacts:
+    paths: Files = {split: (f"{name}/{files[split]}",) for split in SPLITS if split in files}
+    return TaskFacts(name, title, paths, "Multiple choice", "choice", options, rows)
+
+
+def _race(name: str, title: str, rows: int, *splits: SplitName) -> TaskFacts:
+    # One archive of 28,000 articles is a raw file, whose members the task reads.
+    task = _choice(name, title, 4, rows)
+    return replace(task, files=dict.fromkeys(splits, ("race/RACE.tar.gz",)))
+
+
+def _inference(name: str, title: str, rows: int, file: str) -> TaskFacts:
+    names = zip(SPLITS, ("train", "dev", "test"), strict=True)
+    files: Files = {split: (f"{name}/{file.format(part)}",) for split, part in names}
+    return TaskFacts(name, title, files, "Inference", validation_rows=rows)
 
 
 GLUE_COLA = _glue(
@@ -230,6 +247,18 @@ DPR = TaskFacts(
     files={"train": ("dpr/train.c.txt",), "validation": ("dpr/test.c.txt",)},
     answer="text",
 )
+# Tasks of other papers than T5's, with the numbers of rows that they state.
+RACE = _race("race", "RACE", 4_887, *SPLITS)
+RACE_MIDDLE = _race("race_middle", "RACE middle", 1_436, "validation", "test")
+RACE_HIGH = _race("race_high", "RACE high", 3_451, "validation", "test")
+SWAG = _choice("swag", "SWAG", 4, 20_006, train="train.csv", validation="val.csv", test="test.csv")
+# The stories of its training set have no endings to choose from: networks of labels are trained on
+# those of its validation set of 2016, and scored on those of its test set (Radford et al., 2018).
+STORY_CLOZE = _choice(
+    "story_cloze", "Story Cloze", 2, 1_871, train="val.csv", validation="test.csv"
+)
+SNLI = _inference("snli", "SNLI", 9_842, "snli_1.0/snli_1.0_{}.jsonl")
+SCITAIL = _inference("scitail", "SciTail", 1_304, "snli_format/scitail_1.0_{}.txt")
 SQUAD = TaskFacts(
     "squad",
     "SQuAD",
@@ -277,6 +306,13 @@ TASKS: tuple[TaskFacts, ...] = (
     SUPER_GLUE_AXB,
     SUPER_GLUE_AXG,
     DPR,
+    RACE,
+    RACE_MIDDLE,
+    RACE_HIGH,
+    SWAG,
+    STORY_CLOZE,
+    SNLI,
+    SCITAIL,
     SQUAD,
     CNN_DAILYMAIL,
     WMT_EN_DE,
@@ -295,59 +331,3 @@ WINOGRAD_LABELS: dict[str, TaskFacts] = {
 def facts_of(name: str) -> TaskFacts:
     """Return the row of a task; of a task of a run file, one with its name and no other fact."""
     return BY_NAME.get(name) or TaskFacts(name, title=name)
-
-
-# Facts that fine-tuning and prediction look up by name. They are no columns of the rows and do not
-# reach them, so a task without them reruns neither.
-
-# Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
-SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_stsb", "glue_qqp"})
-
-# Tasks without training rows -> tasks with the same labels. The first one that a network was
-# fine-tuned on answers them.
-ANSWERED_AS: dict[str, tuple[str, ...]] = {
-    "glue_mnli_matched": ("glue_mnli",),
-    "glue_mnli_mismatched": ("glue_mnli",),
-    "glue_ax": ("glue_mnli",),
-    "super_glue_axb": ("super_glue_rte", "glue_rte"),
-    "super_glue_axg": ("super_glue_rte", "glue_rte"),
-}
-
-# The groups of the released mixtures, and the training rows that the released code counts; of WSC
-# only those with a correct candidate, and None where it counts those of the files. A new task is in
-# no released mixture. Source: released code, `t5.data.mixtures` and `t5.data.glue_utils`.
-RELEASED_GROUPS: dict[str, dict[str, int | None]] = {
-    "glue": {
-        "glue_cola": 8_551,
-        "glue_sst2": 67_349,
-        "glue_mrpc": 3_668,
-        "glue_qqp": 363_849,
-        "glue_stsb": 5_749,
-        "glue_mnli": 392_702,
-        "glue_qnli": 104_743,
-        "glue_rte": 2_490,
-    },
-    "super_glue": {
-        "dpr": 1_322,
-        "super_glue_wsc": 259,
-        "super_glue_boolq": 9_427,
-        "super_glue_cb": 250,
-        "super_glue_copa": 400,
-        "super_glue_multirc": 27_243,
-        "super_glue_record": 138_854,
-        "super_glue_rte": 2_490,
-        "super_glue_wic": 5_428,
-    },
-    "cnn_dailymail": {"cnn_dailymail": None},
-    "squad": {"squad": None},
-    "wmt_en_de": {"wmt_en_de": None},
-    "wmt_en_fr": {"wmt_en_fr": None},
-    "wmt_en_ro": {"wmt_en_ro": None},
-}
-
-# The tasks of a run that names none.
-DEFAULT_TASKS = (
-    *("glue_cola", "glue_sst2", "glue_mrpc", "glue_stsb", "glue_rte"),
-    *("super_glue_boolq", "super_glue_copa", "squad", "cnn_dailymail"),
-    *("wmt_en_de", "wmt_en_fr", "wmt_en_ro"),
-)

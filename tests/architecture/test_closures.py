@@ -26,7 +26,7 @@ FOUNDATION = {
     "config",
     "strict_json",
 }
-TASKS = {"task_facts", "task_table"}
+TASKS = {"task_facts", "task_groups", "task_table"}
 TRAINING = {
     *("engines", "inputs", "model", "objectives", "randomness", "systems", "train", "vocab")
 }
@@ -44,19 +44,20 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
     "sentences": {"c4", "vocab"},
     "pretrain": {*TRAINING},
     "preflight": {*TRAINING, "tasks", *TASKS},
-    "tasks": {"tasks", "task_facts"},
-    "finetune": {*TRAINING, "tasks", "task_table"},
+    "tasks": {"data", "tasks", "task_facts"},
+    "finetune": {*TRAINING, "tasks", "task_groups"},
     "evaluate_predict": {
         "engines",
         "evaluate",
         "model",
         "randomness",
         "systems",
-        "task_table",
+        "task_groups",
         "vocab",
     },
-    "evaluate_score": {"evaluate", "metrics", "randomness", "tasks", *TASKS},
+    "evaluate_score": {"data", "evaluate", "metrics", "randomness", "tasks", *TASKS},
     "report": {
+        "data",
         "evaluate",
         "inputs",
         "lineage",

@@ -15,7 +15,16 @@ from t5repro.lineage.sources import imported_names
 PACKAGE = Path(t5repro.__file__).parent
 
 ORDER = (  # from the lowest layer to the highest
-    ("array_types", "artifacts", "cpu_dispatch", "errors", "stages", "strict_json", "task_facts"),
+    (
+        "array_types",
+        "artifacts",
+        "cpu_dispatch",
+        "errors",
+        "stages",
+        "strict_json",
+        "task_facts",
+        "task_groups",
+    ),
     ("files", "published", "randomness", "progress", "task_table"),
     ("config",),
     ("jobs",),

@@ -123,7 +123,7 @@ def test_options_and_orders_of_a_task_multiply_the_texts_of_all_rows(tasks, of_g
     plan = FinetuneSettings(inputs_length=32, answers="labels", lm_weight=0.5)
     for model, texts in ((SIZES["gpt_tiny"], of_gpt), (SIZES["bert_tiny"], of_bert)):
         one = step_flops(model, plan, embedding_rows=99)
-        assert texts_of(model, tasks) == texts
+        assert texts_of(model, tasks, own={}) == texts
         assert step_flops(model, plan, embedding_rows=99, texts=texts) == texts * one
     text = plan.model_copy(update={"answers": "text"})
     one = step_flops(SIZES["gpt_tiny"], text, embedding_rows=99)

@@ -13,7 +13,7 @@ from t5repro.config.task_files import check_listed_files, raw_files
 from t5repro.config.tree import merge
 from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import published_rows, rows_named
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 
 
 @pytest.fixture(autouse=True)

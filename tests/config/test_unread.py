@@ -50,6 +50,7 @@ def load(change: Mapping[str, Any], **values: Any) -> Settings:
             "read only with model.architecture encoder, not encoder_dec",
         ),
         ({"tasks.windows.stride": 9}, "read only with model.architecture encoder, not encoder_dec"),
+        ({"tasks.options_first": True}, "is True, which is read only with model.architecture "),
         ({"finetune.adapter_width": 32}, "read only with finetune.method adapters, not all"),
         ({"finetune.corpus_rate": "stated"}, "is not read with finetune.corpus_examples 0"),
         ({"finetune.learning_rate.warmup_steps": 5}, "inverse_square_root or .*, not constant"),

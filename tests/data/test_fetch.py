@@ -183,3 +183,17 @@ def test_other_links_are_followed(tmp_path: Path, linked: str) -> None:
     check(DataJob(stage(tmp_path), manifest=tmp_path / "manifest.json"))
     outputs = json.loads((tmp_path / "manifest.json").read_text())["outputs"]
     assert [entry["sha256"] for entry in outputs] == [HASH]
+
+
+def test_a_raw_file_that_is_an_archive_is_kept_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RACE has 28,000 small files, which its task reads from the archive."""
+    download = tmp_path / "RACE.tar.gz"
+    download.write_bytes(b"any bytes")
+    monkeypatch.setattr("t5repro.data.fetch.fetch_once", lambda origin, folder: download)
+    files = {"tasks/race/RACE.tar.gz": ""}
+    source = {"origin": "https://a.example/RACE.tar.gz", "licence": "none", "files": files}
+    settings = stage(tmp_path, download=True, sources=[source])
+    fetch(FetchJob(settings, downloads=tmp_path))
+    assert (tmp_path / "data/tasks/race/RACE.tar.gz").read_bytes() == b"any bytes"

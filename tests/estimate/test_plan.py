@@ -21,7 +21,7 @@ from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder
 from t5repro.plan.memory import ON_DEVICE
 from t5repro.plan.run_plan import RunPlan
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 
 V5E = machine_named("v5e-8")
 

@@ -19,6 +19,7 @@ from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.jobs.tasks import TasksJob
 from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
+from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder
 from t5repro.plan.memory import texts_of
 from t5repro.tasks.build import write_examples
 from t5repro.vocab.special_pieces import special_id
@@ -222,6 +223,32 @@ def test_the_options_of_an_example_are_rows_of_one_batch(
     assert kinds == {True, False}
 
 
+@pytest.mark.parametrize("options_first", [False, True])
+def test_the_end_of_a_long_text_is_cut_and_no_option(
+    vocabulary: Path, task_vocab: VocabSettings, options_first: bool
+) -> None:
+    """ALBERT and XLNet read the article first, fairseq's RoBERTa question and option."""
+    words = Vocabulary.load(vocabulary)
+    encoder = TaskRowEncoder(
+        words,
+        model=ModelSettings(**ENCODER, architecture="encoder"),
+        length=24,
+        windows=WindowSettings(),
+        options_first=options_first,
+    )
+    article, options = "The river turns slowly. " * 9, ("the old mill", "the farmer")
+    answer = TaskAnswer("choice", ("A", "B"), segments=1)
+    encoded = encoder.rows([SegmentTexts((article,), options)], task="any", answer=answer)
+    text, *of_options = words.encode_batch([article, *options])
+    start, between = (special_id(p, task_vocab.total_ids) for p in ("[CLS]", "[SEP]"))
+    for row, option in zip(encoded.rows, of_options, strict=True):
+        parts = [text[: 24 - 3 - len(option)], option]
+        first, second = reversed(parts) if options_first else parts
+        assert row.ids == [start, *first, between, *second, between]
+        assert row.first_length == len(first) + 2
+        assert row.cut
+
+
 @pytest.mark.keras
 @pytest.mark.parametrize("architecture", ["encoder", "language_model"])
 def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
@@ -255,7 +282,7 @@ def test_a_batch_of_padding_has_the_shapes_of_one_of_tasks(
         assert {name: (array.shape, array.dtype) for name, array in features.items()} == shapes
         assert (targets.shape, targets.dtype) == (of_targets.shape, of_targets.dtype)
         texts = sum(array.size for name, array in of_tasks.items() if name.endswith("_segments"))
-        assert texts_of(stage.model, tasks) == inputs.texts
+        assert texts_of(stage.model, tasks, own={}) == inputs.texts
         shape = row_shape(stage.model, stage.finetune, texts=inputs.texts)
         assert 5 * shape.texts * shape.positions == texts
 

@@ -6,7 +6,7 @@ from checkout import ROOT
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.plan.run_plan import Node, RunPlan, stage_name
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 
 
 def by_label(settings: Settings) -> dict[str, Node]:

@@ -25,7 +25,7 @@ from t5repro.report.row_states import (
     row_states_text,
     system_row_states,
 )
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 
 FORMS = re.compile(r"(exact|stand-in: .+|cannot be had: .+)(; .+)?")
 LENGTH = 512  # tokens of an input (section 3.1.2)

@@ -145,6 +145,17 @@ def test_the_tables_of_a_system_are_those_of_its_paper_and_with_its_row() -> Non
     assert tables[1].columns[0] == ("NewsQA", "F1")
 
 
+def test_our_accuracy_of_race_is_in_the_tables_of_its_column(run: Any) -> None:
+    run = with_system(run, "albert", row="ALBERT 3: ALBERT all-shared, E = 128, 12M parameters")
+    race = {"metrics": {"accuracy": 64.37}, "primary_metric": "accuracy", "examples": 8}
+    like = run.scores["mine"]["tasks"]["glue_sst2"]
+    run.scores["mine"]["tasks"]["race"] = {**like, **race}
+    run.settings.tasks.names.append("race")
+    section = section_of(run.write().page).partition("<details><summary>Tables without")[0]
+    assert "RACE" in section
+    assert "64.37" in section
+
+
 class NoLinks:
     """Links of an experiment without results."""
 

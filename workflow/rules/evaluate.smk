@@ -8,7 +8,7 @@ WRITES    results/{run}/evaluate_predict/{node}/{task}.jsonl       also step-{n}
                                                                    evaluate.checkpoints: all
           results/{run}/evaluate_score/{node}/scores.json
 SETTINGS  evaluate.*, finetune.method, finetune.adapter_width, finetune.answers, tasks.names,
-          tasks.windows.*, tasks.text.*, tasks.own, model.*, vocab.*, devices.*
+          tasks.windows.*, tasks.options_first, tasks.text.*, tasks.own, model.*, vocab.*, devices.*
 CODE      src/t5repro/evaluate/predict.py                   evaluate_predict
           src/t5repro/evaluate/score.py                     evaluate_score
 """

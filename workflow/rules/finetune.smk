@@ -10,7 +10,7 @@ WRITES    results/{run}/finetune/{node}/weights.safetensors
           results/{run}/finetune/{node}/optimizer.safetensors
           results/{run}/finetune/{node}/history.csv         loss and learning rate
           results/{run}/finetune/{node}/step-{n}/weights.safetensors  kept steps
-SETTINGS  finetune.*, pretrain.*, tasks.names, tasks.windows.*, model.*,
+SETTINGS  finetune.*, pretrain.*, tasks.names, tasks.windows.*, tasks.options_first, model.*,
           vocab.*, devices.*, seed
 CODE      src/t5repro/train/finetune.py
 """

@@ -10,7 +10,7 @@ from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
 from t5repro.config.sections.model import tuned_family
 from t5repro.errors import SettingsError
-from t5repro.task_table import ANSWERED_AS
+from t5repro.task_groups import ANSWERED_AS
 
 
 def tasks_with_training_files(settings: Settings) -> set[str]:

@@ -7,7 +7,8 @@ tasks with the best checkpoint of each task (sections 2.4 and 3.1.3).
 from typing import Any
 
 from t5repro.config.groups import tasks_of_groups
-from t5repro.task_table import RELEASED_GROUPS, SQUAD
+from t5repro.task_groups import RELEASED_GROUPS
+from t5repro.task_table import SQUAD
 
 MIXTURES = {
     "glue": "mixtures/glue_v002_proportional",

@@ -108,7 +108,7 @@ def _check_written_labels(settings: "Settings") -> None:
     Whether the vocabulary has its characters is known when there is one, in fine-tuning.
     """
     for task in settings.tasks.names:
-        for label in settings.tasks.own[task].labels if task in settings.tasks.own else ():
+        for label in settings.tasks.own[task].answer_words if task in settings.tasks.own else ():
             written = _as_sentencepiece_writes(label, is_trained=not settings.vocab.model_file)
             if written != label:
                 raise ValueError(

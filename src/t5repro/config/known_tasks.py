@@ -23,4 +23,5 @@ def own_facts(name: str, definition: OwnTask) -> TaskFacts:
         title=name,
         files={split: tuple(names) for split, names in definition.files.items()},
         answer=definition.answer_kind,
+        options=len(definition.options) or 1,
     )

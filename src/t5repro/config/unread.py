@@ -41,6 +41,9 @@ _MASKED_LM = Condition(_OBJECTIVE, ("masked_lm",))
 _NOISE_MASK = Condition(_OBJECTIVE, ("replace_spans", "drop_tokens", "mass_style", "bert_style"))
 _SEGMENT_PAIRS = Condition("pretrain.masked_lm.rows", ("segment_pair",))
 _TEXTS = (_architectures("writes_text"), Condition("finetune.answers", ("text",)))
+_OF_LABELS = tuple(
+    name for name, family in ARCHITECTURES.items() if not family.writes_text or family.classifier
+)
 _FALLING = ("cosine", "linear", "bert_linear")
 _WARMING = ("inverse_square_root", *_FALLING)
 
@@ -87,6 +90,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
     "evaluate.answer_length": (_architectures("has_span_head"),),
     "evaluate.span_candidates": (_architectures("has_span_head"),),
     "tasks.windows": (_architectures("has_span_head"),),
+    "tasks.options_first": (Condition("model.architecture", _OF_LABELS),),
     "model.initializer_range": (Condition("model.initializer", ("normal", "truncated_normal")),),
 }
 

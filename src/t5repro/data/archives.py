@@ -1,4 +1,4 @@
-"""Extraction of one member from a downloaded archive, with limits on its expanded size.
+"""Members of archives, with limits on their expanded size: one of a download, or all of a folder.
 
 An archive is input from elsewhere: it may be damaged, contain links or names that leave its folder,
 or expand to far more than it is ("zip bomb"). Only the bytes of one regular file are read, they go
@@ -6,6 +6,7 @@ to a path that the caller chooses, and their number is limited by the size of th
 """
 
 import errno
+import os
 import tarfile
 import zipfile
 import zlib
@@ -55,6 +56,34 @@ def extract(archive: Path, name: str, path: Path) -> None:
             target.write(block)
 
 
+def tar_members(
+    handle: IO[bytes], name: str, folders: tuple[str, ...]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield path and bytes of each file below some folders of a tar archive, in its order.
+
+    Args:
+        handle: the archive, compressed by gzip.
+        name: its name, for errors.
+        folders: beginnings of the paths.
+
+    Raises:
+        RawDataError: it is damaged, or expands beyond the limits.
+    """
+    packed = os.fstat(handle.fileno()).st_size
+    try:
+        with tarfile.open(fileobj=handle, mode="r:gz") as opened:
+            for entry in opened:
+                _check_expansion(name, packed, entry.offset_data + entry.size)
+                path = entry.name.removeprefix("./")
+                if entry.isfile() and path.startswith(folders):  # neither links nor devices
+                    member = opened.extractfile(entry)
+                    yield path, member.read() if member else b""
+    except (*_READ_ERRORS, OSError) as error:
+        raise RawDataError(
+            f"{name} is damaged ({error or type(error).__name__}); download it again"
+        ) from error
+
+
 def _within_limits(blocks: Iterator[bytes], archive: Path) -> Iterator[bytes]:
     packed, size = archive.stat().st_size, 0
     for block in blocks:
@@ -63,7 +92,7 @@ def _within_limits(blocks: Iterator[bytes], archive: Path) -> Iterator[bytes]:
         yield block
 
 
-def _check_expansion(archive: Path, packed: int, size: int) -> None:
+def _check_expansion(archive: Path | str, packed: int, size: int) -> None:
     limit = min(max(packed * MAX_EXPANSION, MIN_CHECKED_BYTES), MAX_MEMBER_BYTES)
     if size > limit:
         raise RawDataError(

@@ -113,7 +113,8 @@ def _fetch_file(data: DataSettings, file: RawFile, downloads: Path) -> None:
                 f"{file.path} is missing and cannot be fetched: {error}; or get it from "
                 f"{origin} on another machine and put it there"
             ) from error
-        if archive.name.endswith(ARCHIVES):
+        # A raw file may be an archive itself, whose thousands of members its task reads.
+        if archive.name.endswith(ARCHIVES) and not file.name.endswith(ARCHIVES):
             extract(archive, file.name, file.path)
         else:
             _copy(archive, file.path)

@@ -281,6 +281,7 @@ def node_work(node: Node, row_counts: Mapping[str, int] = NO_EXAMPLES) -> Work:
         settings.vocab,
         examples_of(settings.tasks.names, evaluate, row_counts),
         layers=settings.finetune,
+        own=settings.tasks.own,
         models=max(checkpoints, 1) * (len(evaluate.ensemble) or 1),
         precision=settings.devices.precision,
     )

@@ -11,6 +11,7 @@ from typing import Any
 from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, recomputed_flops, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
+from t5repro.config.sections.tasks import OwnTask
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.model.sizes import parameter_count
@@ -61,6 +62,7 @@ def prediction_work(
     examples: Mapping[str, int],
     *,
     layers: AddedLayers,
+    own: Mapping[str, OwnTask] | None = None,
     models: int = 1,
     precision: str = "float32",
 ) -> Work:
@@ -72,6 +74,7 @@ def prediction_work(
         vocab: rows of the output matrix.
         examples: task -> number of its examples.
         layers: those that fine-tuning adds.
+        own: the run's own tasks, if they are known.
         models: networks that predict: members of an ensemble times checkpoints.
         precision: `devices.precision`.
     """
@@ -94,7 +97,7 @@ def prediction_work(
     flops, weight_bytes = 0.0, 0.0
     for task, rows in examples.items():
         beams = evaluate.beam_width if task in evaluate.beam_tasks else 1
-        texts = texts_of(model, [task]) if has_labels else 1
+        texts = texts_of(model, [task], own=own or {}) if has_labels else 1
         # Beams repeat the decoder but not the encoder.
         flops += MULTIPLY_ADD * rows * texts * (encoding + beams * (both - encoding))
         # A decoding step reads all weights once, for whatever number of rows.

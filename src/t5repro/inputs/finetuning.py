@@ -29,7 +29,7 @@ from t5repro.inputs.batches import (
 )
 from t5repro.inputs.task_mixture import Mixture, MixtureRows, draw_rows
 from t5repro.progress import Progress, announce
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 from t5repro.tasks.mixing_rates import mixing_rates, mixture_counts
 from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids

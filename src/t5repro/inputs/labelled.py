@@ -169,6 +169,7 @@ def load_labelled_inputs(
         model=settings.model,
         length=training.inputs_length,
         windows=settings.tasks.windows,
+        options_first=settings.tasks.options_first,
     )
     tasks = [
         _encoded_task(encoder, name, path, predicts_spans=settings.model.family.has_span_head)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.task_table import SIMILARITY_TASKS
+from t5repro.task_groups import SIMILARITY_TASKS
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 

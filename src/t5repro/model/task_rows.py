@@ -15,7 +15,7 @@ from t5repro.errors import ArtifactError
 from t5repro.model.labels import LabelColumns, TaskAnswer
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS, SegmentEncoder, SegmentRow
 from t5repro.model.windows import Window, WindowEncoder
-from t5repro.task_table import ANSWERED_AS
+from t5repro.task_groups import ANSWERED_AS
 from t5repro.vocab.vocabulary import Vocabulary
 
 
@@ -69,11 +69,19 @@ class TaskRowEncoder:
         model: shape of the network.
         length: most ids of a row.
         windows: how long texts of spans are read.
+        options_first: whether an option is before its text.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, *, model: ModelSettings, length: int, windows: WindowSettings
+        self,
+        vocabulary: Vocabulary,
+        *,
+        model: ModelSettings,
+        length: int,
+        windows: WindowSettings,
+        options_first: bool = False,
     ) -> None:
+        self._option_order = -1 if options_first else 1
         self._segment_encoder = SegmentEncoder(vocabulary, model=model, length=length)
         self._window_encoder = functools.partial(
             WindowEncoder, vocabulary, model=model, length=length, windows=windows
@@ -100,7 +108,7 @@ class TaskRowEncoder:
         if answer.kind == "choice":
             # Multiple choice: the context with each option is a row of its own.
             pairs = [
-                (" ".join(example.segments), option)
+                (" ".join(example.segments), option)[:: self._option_order]
                 for example in examples
                 for option in example.options
             ]

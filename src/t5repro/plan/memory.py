@@ -7,15 +7,17 @@ the step come on top; `docs/estimate.md` compares that with measured trainings.
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 
+from t5repro.config.known_tasks import own_facts
 from t5repro.config.row_shapes import predicts_boundaries, row_shape
 from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings, tuned_family
+from t5repro.config.sections.tasks import OwnTask
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.segment_rows import orders_of
 from t5repro.model.sizes import parameter_count
@@ -71,15 +73,25 @@ def precision_bytes(precision: str) -> int:
 
 def texts_of_row(rule: str, settings: Settings) -> int:
     """Return the texts that a network of labels reads of a row of a training."""
-    return texts_of(settings.model, settings.tasks.names if rule == "finetune" else ())
+    if rule != "finetune":
+        return 1
+    # The settings of a job have the names of own tasks only.
+    return texts_of(settings.model, settings.tasks.names, own=getattr(settings.tasks, "own", {}))
 
 
-def texts_of(model: ModelSettings, tasks: Collection[str]) -> int:
+def texts_of(model: ModelSettings, tasks: Collection[str], *, own: Mapping[str, OwnTask]) -> int:
     """Return the texts of a row: each option, and GPT some in both orders; 1 without tasks.
 
     A batch pads its rows to the task of the mixture with the most texts.
+
+    Args:
+        model: shape of the network.
+        tasks: names of the tasks of the mixture.
+        own: the run's own tasks.
     """
-    return max((facts_of(task).options for task in tasks), default=1) * orders_of(model, tasks)
+    of_run = {name: own_facts(name, definition) for name, definition in own.items()}
+    options = [(of_run.get(task) or facts_of(task)).options for task in tasks]
+    return max(options, default=1) * orders_of(model, tasks)
 
 
 def state_bytes(parameters: int, *, optimizer: str, accumulates: bool) -> float:
@@ -240,7 +252,7 @@ def prediction_memory(settings: Settings, *, available: float) -> Memory:
         row: float = beams * (models * blocks * cached + embedding_rows * LOGIT_BYTES)
     else:
         row = 0.0
-    texts = texts_of(model, settings.tasks.names) if not row else 1
+    texts = texts_of(model, settings.tasks.names, own=settings.tasks.own) if not row else 1
     # Without a backward pass one block's activations are in memory at a time.
     row += TEMPORARIES * texts * block_bytes(model, evaluate.inputs_length, precision=precision)
     needed = fixed + evaluate.batch_size * row

@@ -70,6 +70,7 @@ def task_rows(
         model=settings.model,
         length=settings.evaluate.inputs_length,
         windows=settings.tasks.windows,
+        options_first=settings.tasks.options_first,
     )
     return encode_rows(encoder, texts, columns)
 

@@ -6,7 +6,8 @@ WNLI, the diagnostic sets and DPR do not enter.
 
 from collections.abc import Mapping
 
-from t5repro.task_table import ANSWERED_AS, BENCHMARK_TITLES, TASKS
+from t5repro.task_groups import ANSWERED_AS
+from t5repro.task_table import BENCHMARK_TITLES, TASKS
 
 Column = tuple[str, str]  # task, score
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from t5repro.errors import SettingsError
-from t5repro.task_table import RELEASED_GROUPS
+from t5repro.task_groups import RELEASED_GROUPS
 
 RELEASED_TRAIN_ROWS = {
     task: rows

@@ -1,4 +1,4 @@
-"""Tasks that a run file describes: files, a prefix, fields and an answer (`tasks.own`).
+"""Tasks that a run file describes: files, a prefix, fields, options, an answer (`tasks.own`).
 
 Rows come from tab-separated files (quotes are text), comma-separated files (quoted cells may
 contain lines), JSON lines or Parquet; the suffix of a file decides.
@@ -53,11 +53,11 @@ def own_task(name: str, definition: OwnTask) -> Task:
         "read": partial(read_rows, definition=definition),
         "to_examples": partial(format_row, definition=definition),
         "metrics": tuple(definition.metrics),
-        "labels": tuple(definition.labels),
+        "labels": tuple(definition.answer_words),
     }
-    if definition.answer_kind == "label":
+    if definition.answer_kind in ("label", "choice"):
         return Task(
-            read_prediction=partial(label_index, labels=tuple(definition.labels)),
+            read_prediction=partial(label_index, labels=tuple(definition.answer_words)),
             is_invalid=is_invalid_label,
             baseline=MAJORITY,
             **common,
@@ -78,18 +78,23 @@ def own_task(name: str, definition: OwnTask) -> Task:
 
 
 def format_row(row: Row, *, definition: OwnTask) -> tuple[Example]:
-    """Write the fields of a row after the prefix; the target is the label's word or the text."""
+    """Write options and fields of a row after the prefix; the target is a word or the text.
+
+    Options are first, as COPA's: inputs that are too long lose their end.
+    """
+    words, options = definition.answer_words, row["options"]
+    named = [f"{word}: {option}" for word, option in zip(words, options, strict=False)]
     fields = [
         f"{name}: {value}" if definition.field_names else value
         for name, value in row["fields"].items()
     ]
-    inputs = " ".join([definition.prefix, *fields])
+    inputs = " ".join([definition.prefix, *named, *fields])
     segments = tuple(row["fields"].values())
     answer = row["label"]
     if answer is None:
-        return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
-    targets = definition.labels[answer] if definition.labels else row["target"]
-    return (Example(inputs, targets, row["idx"], answer, segments),)
+        return (Example(inputs, NO_TARGET, row["idx"], None, segments, options),)
+    targets = words[answer] if words else row["target"]
+    return (Example(inputs, targets, row["idx"], answer, segments, options),)
 
 
 def read_rows(
@@ -125,6 +130,7 @@ def read_rows(
         target = cells.get(target_column)
         yield {
             "fields": {name: cells[name] for name in definition.fields},
+            "options": tuple(cells[name] for name in definition.options),
             "target": target,
             "label": None if target is None else _answer(target, location, definition),
             "idx": idx,
@@ -155,7 +161,7 @@ def _missing(cells: Mapping[str, str | None], names: Iterable[str]) -> list[str]
 
 def _required(definition: OwnTask) -> tuple[str, ...]:
     further_columns = [name for name in (definition.id, definition.split_column) if name]
-    return tuple(dict.fromkeys([*definition.fields, *further_columns]))
+    return tuple(dict.fromkeys([*definition.fields, *definition.options, *further_columns]))
 
 
 def _all_cells(
@@ -234,8 +240,8 @@ def _fraction(inputs: Sequence[str]) -> float:
 
 
 def _answer(target: str, location: str, definition: OwnTask) -> Any:
-    if definition.answer_kind == "label":
-        values = definition.label_values or definition.labels
+    if definition.answer_words:
+        values = definition.label_values or definition.answer_words
         if target not in values:
             allowed = " or ".join(map(repr, values))
             raise invalid_data(location, f"{definition.target} is", target, allowed, CURE)

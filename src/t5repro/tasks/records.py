@@ -86,6 +86,26 @@ def list_in(record: Mapping[str, Any], key: str, location: str) -> list[dict[str
     return elements
 
 
+def texts_in(record: Mapping[str, Any], key: str, location: str) -> list[str]:
+    """Return the list of texts at `key`.
+
+    Raises:
+        TaskDataError: it is missing or not a list of texts.
+    """
+    elements = _value(record, key, location, list, "a list of texts")
+    return [text_in({key: element}, key, location) for element in elements]
+
+
+def text_lists_in(record: Mapping[str, Any], key: str, location: str) -> list[list[str]]:
+    """Return the list of lists of texts at `key`.
+
+    Raises:
+        TaskDataError: it is missing or not such a list.
+    """
+    elements = _value(record, key, location, list, "a list of lists of texts")
+    return [texts_in({key: element}, key, location) for element in elements]
+
+
 def object_in(record: Mapping[str, Any], key: str, location: str) -> dict[str, Any]:
     """Return the object at `key`.
 
@@ -122,6 +142,21 @@ def label_in(
     if label not in values:
         raise invalid_data(location, "label is", label, allowed)
     return values.index(label)
+
+
+def object_of(text: str, location: str) -> dict[str, Any]:
+    """Return the object that a text is.
+
+    Raises:
+        TaskDataError: it is no JSON, or another value.
+    """
+    try:
+        value = parse_json(text.encode())
+    except ValueError as error:
+        raise invalid_data(location, f"not JSON ({error}):", text, "a JSON object") from error
+    if not isinstance(value, dict):
+        raise invalid_data(location, "found", value, "a JSON object")
+    return value
 
 
 # SQuAD

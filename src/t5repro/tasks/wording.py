@@ -14,6 +14,7 @@ from t5repro.tasks.generation import ASCII_PUNCTUATION, format_squad
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.predictions import label_index, read_number
 from t5repro.tasks.records import read_records
+from t5repro.tasks.snli import SNLI
 from t5repro.tasks.super_glue import (
     HYPOTHESIS_FIRST,
     SUPER_GLUE,
@@ -116,7 +117,7 @@ def _writes_hypothesis_first(task: Task) -> bool:
 
 
 INFERENCE_TASKS = tuple(
-    task.name for task in (*GLUE, *SUPER_GLUE) if _writes_hypothesis_first(task)
+    task.name for task in (*GLUE, *SUPER_GLUE, *SNLI) if _writes_hypothesis_first(task)
 )
 
 SWITCHES = (

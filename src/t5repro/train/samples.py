@@ -126,6 +126,7 @@ class Samples:
             model=settings.model,
             length=settings.finetune.inputs_length,
             windows=settings.tasks.windows,
+            options_first=settings.tasks.options_first,
         )
         texts_by_task = texts_of(self._rows)  # refused now, not at the first sample
         encoded: dict[str, TaskRows] = {}

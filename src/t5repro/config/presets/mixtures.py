@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 from t5repro.config.presets.preset import Preset
 from t5repro.errors import SettingsError
+from t5repro.task_groups import ANSWERED_AS, RELEASED_GROUPS
 from t5repro.task_table import (
-    ANSWERED_AS,
     CNN_DAILYMAIL,
     GLUE_RTE,
-    RELEASED_GROUPS,
     SQUAD,
     SUPER_GLUE_RTE,
     TASKS,

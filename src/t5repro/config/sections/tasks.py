@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section, repeated
 from t5repro.task_facts import SplitName
-from t5repro.task_table import DEFAULT_TASKS
+from t5repro.task_groups import DEFAULT_TASKS
 
 Reading = Literal["code", "paper"]
 OwnMetric = Literal[
@@ -21,6 +21,7 @@ OwnMetric = Literal[
     "spearman_corrcoef",
 ]
 METRICS_OF_LABELS = ("accuracy", "f1", "macro_f1", "matthews_corrcoef")
+METRICS_OF_CHOICES = ("accuracy",)
 METRICS_OF_TEXT = ("accuracy", "squad", "bleu", "rouge")
 METRICS_OF_NUMBERS = ("pearson_corrcoef", "spearman_corrcoef")
 METRICS_OF_TWO_LABELS = ("f1", "matthews_corrcoef")
@@ -31,8 +32,8 @@ class TextSettings(Section):
     """Texts of the tasks in which the paper and the released code differ (`docs/decisions`)."""
 
     field_order: Reading = "code"
-    """First field of MNLI, AX, CB, SuperGLUE's RTE, AX-b and AX-g: the hypothesis (`code`) or the
-    premise (`paper`) (D-001).
+    """First field of MNLI, AX, CB, SuperGLUE's RTE, AX-b, AX-g, SNLI and SciTail: the hypothesis
+    (`code`) or the premise (`paper`) (D-001).
     """
     stsb_classes: Reading = "code"
     """Targets of STS-B: 26 from 0 to 5, and any number is a valid answer (`code`); or 21 from 1 to
@@ -96,6 +97,10 @@ class OwnTask(Section):
     """Allowed targets. Of two, the second is the positive class of F1. If empty, free text."""
     label_values: list[str] = []
     """Values of the target column for `labels`, in their order. If empty, the labels themselves."""
+    options: list[str] = []
+    """Columns of the possible answers of a row, of which the target names the right one. `labels`
+    are then their names in the text, by default those of the columns.
+    """
     id: str = ""
     """Column with a unique name of each row. If empty, rows are numbered."""
     incomplete: Literal["refuse", "skip"] = "refuse"
@@ -114,8 +119,15 @@ class OwnTask(Section):
     """Metrics. The first is the main score of the task."""
 
     @property
-    def answer_kind(self) -> Literal["label", "number", "text"]:
-        """Kind of the answers: one of `labels`, a number, or any text."""
+    def answer_words(self) -> list[str]:
+        """Words of the answers: labels or names of options; empty if there are neither."""
+        return self.labels or self.options
+
+    @property
+    def answer_kind(self) -> Literal["label", "number", "choice", "text"]:
+        """Kind of the answers: one of `options`, one of `labels`, a number, or any text."""
+        if self.options:
+            return "choice"
         if self.labels:
             return "label"
         return "number" if self.metrics[0] in METRICS_OF_NUMBERS else "text"
@@ -124,6 +136,8 @@ class OwnTask(Section):
     def _fits_together(self) -> "OwnTask":
         listings: tuple[tuple[str, list[str]], ...] = (
             ("fields", self.fields),
+            ("options", self.options),
+            ("fields and options", [*self.fields, *self.options]),
             ("labels", self.labels),
             ("label_values", self.label_values),
             ("metrics", [str(name) for name in self.metrics]),
@@ -136,14 +150,24 @@ class OwnTask(Section):
         check_encoding(self.encoding)
         if len(self.labels) == 1:
             raise ValueError(f"labels has only {self.labels}; name two or more, or none")
-        if self.label_values and len(self.label_values) != len(self.labels):
+        if len(self.options) == 1:
+            raise ValueError(f"options has only {self.options}; name two or more columns, or none")
+        if self.options and len(self.answer_words) != len(self.options):
             raise ValueError(
-                f"label_values has {len(self.label_values)} values and labels {len(self.labels)}; "
-                "give one value for each label, in the same order"
+                f"labels has {len(self.labels)} names and options {len(self.options)} columns; "
+                "give one name for each option, in the same order, or none"
+            )
+        words = len(self.answer_words)
+        if self.label_values and len(self.label_values) != words:
+            raise ValueError(
+                f"label_values has {len(self.label_values)} values and "
+                f"{'labels' if self.labels else 'options'} {words}; "
+                "give one value for each, in the same order"
             )
         allowed = {
             "label": METRICS_OF_LABELS,
             "number": METRICS_OF_NUMBERS,
+            "choice": METRICS_OF_CHOICES,
             "text": METRICS_OF_TEXT,
         }[self.answer_kind]
         if unsuitable := [name for name in self.metrics if name not in allowed]:
@@ -160,8 +184,10 @@ class OwnTask(Section):
         return self
 
     def _check_split(self) -> None:
-        if self.stratified and not (self.validation_share and self.labels):
-            raise ValueError("stratified divides rows by label; give validation_share and labels")
+        if self.stratified and not (self.validation_share and self.answer_words):
+            raise ValueError(
+                "stratified divides rows by label; give validation_share and labels or options"
+            )
         if self.validation_share and self.split_column:
             raise ValueError("validation_share and split_column are given; leave one out")
         files = self.files
@@ -205,7 +231,7 @@ class TaskRows(TaskTexts):
 
     segments: bool = False
     """Whether the rows of a task also have the texts of its fields without prefix and names, the
-    options of COPA apart, and the places of SQuAD's answers: what an encoder only reads.
+    options of a choice apart, and the places of SQuAD's answers: what an encoder only reads.
     """
 
 
@@ -225,6 +251,10 @@ class TaskNames(Section):
     """Names of the tasks of the run (`t5repro tasks list`)."""
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
+    options_first: bool = False
+    """Whether a network of labels reads an option before the text that it belongs to, as fairseq's
+    RoBERTa does (D-051).
+    """
 
 
 class TasksSettings(TaskNames, TaskRows):
