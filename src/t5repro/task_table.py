@@ -238,6 +238,14 @@ SQUAD = TaskFacts(
     answer="span",
     validation_rows=10_570,
 )
+SQUAD_2 = TaskFacts(
+    "squad_2",
+    "SQuAD 2.0",
+    heading=SQUAD.heading,
+    files={"train": ("squad/train-v2.0.json",), "validation": ("squad/dev-v2.0.json",)},
+    answer="span",
+    validation_rows=11_873,  # 5,928 with an answer; 130,319 rows of training, 86,821 with one
+)
 CNN_DAILYMAIL = TaskFacts(
     "cnn_dailymail",
     "CNN/Daily Mail",
@@ -278,6 +286,7 @@ TASKS: tuple[TaskFacts, ...] = (
     SUPER_GLUE_AXG,
     DPR,
     SQUAD,
+    SQUAD_2,
     CNN_DAILYMAIL,
     WMT_EN_DE,
     WMT_EN_FR,

@@ -341,3 +341,30 @@ def test_spans_and_options_are_answered_beside_labels(
     assert len(set(answers["questions"])) > 3
     counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
     assert counters["questions"]["examples"] == counters["choices"]["examples"] == 9
+
+
+def test_a_question_without_an_answer_has_the_odds_of_it_and_the_span_in_its_row(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    """The threshold decides the text and neither the span nor the odds."""
+    weights = write_weights(4, {"squad_2": TaskAnswer("span", ("unanswerable",))})
+    rows = {"squad_2": with_context(rows_of(9))}
+    texts = predictions(tmp_path, rows, vocabulary, weights)["squad_2"]
+    written = list(read_json_lines(tmp_path / "out/squad_2.jsonl"))
+    odds = sorted(row["null_odds"] for row in written)
+    assert [row["prediction"] for row in written] == texts
+    assert all(
+        row["prediction"] == (row["span"] if row["null_odds"] <= 0 else "unanswerable")
+        for row in written
+    )
+    limit = odds[4]
+    predictions(tmp_path, rows, vocabulary, weights, null_threshold=limit)
+    again = list(read_json_lines(tmp_path / "out/squad_2.jsonl"))
+    assert [row["prediction"] == "unanswerable" for row in again] == [
+        row["null_odds"] > limit for row in written
+    ]
+    assert 0 < sum(row["prediction"] == "unanswerable" for row in again) < 9
+    keys = ("span", "null_odds")
+    assert [[row[key] for key in keys] for row in again] == [
+        [row[key] for key in keys] for row in written
+    ]

@@ -177,7 +177,11 @@ def test_summaries_have_the_mean_and_the_bootstrap_of_each_rouge():
     assert baseline(task, rows, [])["metrics"]["rouge1"] == pytest.approx(50.0)
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+# In SQuAD 2.0 an empty text is an answer (`metrics/test_squad_v2.py`).
+WITH_ANSWERS = [task for task in TASKS.values() if task.name != "squad_2"]
+
+
+@pytest.mark.parametrize("task", WITH_ANSWERS, ids=lambda task: task.name)
 def test_predictions_that_are_all_empty_give_a_score_for_every_metric(task):
     row = {
         "super_glue_multirc": {"label": 1, "group": 3},

@@ -302,6 +302,21 @@ def test_questions_without_the_place_of_their_answer_are_left_out_and_counted(
     assert (counters["examples"], counters["left_out"]) == ({"squad": 1}, {"squad": 2})
 
 
+def test_a_question_without_an_answer_is_trained_on_the_first_position_of_every_window(
+    tmp_path: Path, vocabulary, task_vocab
+) -> None:
+    rows = [example(n, "river", ["river"], "where", "by the river") for n in range(3)]
+    rows[0]["spans"] = [[7, 12]]
+    rows[1] |= {"targets": "unanswerable", "answer": []}
+    path = write(tmp_path / "train.jsonl", *rows)
+    read = read_labelled(path, predicts_spans=True)
+    assert read.answer == TaskAnswer("span", ("unanswerable",), segments=2)
+    assert (read.spans, read.left_out) == ([(7, 12), (0, 0)], 1)  # the third has no place
+    inputs = load({"questions": path}, vocabulary, task_vocab, architecture="encoder", **ENCODER)
+    assert [bool(first) for first, _ in inputs.spans] == [True, False]
+    assert inputs.counters(first_step=0, steps=1)["labels"] == {"questions": ["unanswerable"]}
+
+
 def test_an_option_that_is_never_the_answer_has_no_word_and_is_refused(tmp_path: Path) -> None:
     rows = [example(n, "a1", 0, "x") | {"options": ["one", "two"]} for n in range(3)]
     with pytest.raises(ArtifactError, match=r"2 options, of which the answers are \[0\]"):

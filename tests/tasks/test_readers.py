@@ -388,6 +388,27 @@ REFUSED = [
         ["qas[1] (id b)", "answers are []", "at least one answer", "version 1.1"],
     ),
     (
+        "a SQuAD 2.0 question without a flag",
+        "squad_2",
+        "validation",
+        [json.dumps(squad(changed(SQUAD, answers=[])))],
+        ["qas[0] (id a)", "no 'is_impossible'", "true or false"],
+    ),
+    (
+        "a SQuAD 2.0 question with an answer that it cannot have",
+        "squad_2",
+        "train",
+        [json.dumps(squad(changed(SQUAD, is_impossible=True)))],
+        ["qas[0] (id a)", "is_impossible is true and answers are", "allowed: no answer"],
+    ),
+    (
+        "a SQuAD 2.0 question without its answer",
+        "squad_2",
+        "train",
+        [json.dumps(squad(changed(SQUAD, answers=[], is_impossible=False)))],
+        ["qas[0] (id a)", "is_impossible is false", "at least one answer"],
+    ),
+    (
         "a SQuAD id twice",
         "squad",
         "train",

@@ -193,8 +193,8 @@ def test_the_answer_is_the_option_of_the_highest_score():
         spans=LIMITS_OF_BERT,
     )
     scores = np.asarray(model(features)).reshape(ROWS, 2)
-    assert answers == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]
-    assert len(set(answers)) == 2
+    assert answers.texts == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]
+    assert len(set(answers.texts)) == 2
 
 
 @pytest.mark.parametrize("tasks", [("squad",), ("copa",)], ids="+".join)

@@ -23,7 +23,8 @@ class LabelledExamples:
     Attributes:
         texts: segments and options of each example.
         targets: index of its label or option, or its number; 0 of a span.
-        spans: characters of the answer in the last segment, for a task of spans.
+        spans: characters of the answer in the last segment, for a task of spans; an empty range if
+            the question has no answer.
         answer: kind of the answers, and the words of labels and options.
         left_out: rows of a task of spans without the answer in the text.
     """
@@ -59,18 +60,26 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
 
 
 def _span_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
-    """Return the rows with the answer in the text.
+    """Return the rows with the answer in the text, or with no answer.
 
-    Source: BERT ``run_squad.read_squad_examples``, which also skips rows without it.
+    Source: BERT ``run_squad.read_squad_examples``, which also skips rows whose answer is not there.
     """
-    used = [(number, row) for number, row in rows if row.get(SPANS)]
+    used = [(number, row) for number, row in rows if row.get(SPANS) or row["answer"] == []]
+    # The text that the task reads back as no answer; none if every question has one.
+    words = tuple(dict.fromkeys(row["targets"] for _, row in used if not row.get(SPANS)))
     return LabelledExamples(
         [texts_in(row, path, number) for number, row in used],
         [0.0] * len(used),
-        [(first, stop) for (first, stop), *_ in (row[SPANS] for _, row in used)],
-        TaskAnswer("span", segments=2),
+        [_first_span(row) for _, row in used],
+        TaskAnswer("span", words, segments=2),
         left_out=len(rows) - len(used),
     )
+
+
+def _first_span(row: Mapping[str, Any]) -> Range:
+    """Return the characters of the first answer; an empty range without one."""
+    first, stop = row[SPANS][0] if row.get(SPANS) else (0, 0)
+    return first, stop
 
 
 def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:

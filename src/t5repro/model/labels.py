@@ -24,7 +24,8 @@ class TaskAnswer(NamedTuple):
 
     Attributes:
         kind: of the answer.
-        words: of its labels or options by index; empty for a number or a span.
+        words: of its labels or options by index; of a span, the text of no answer, if a question
+            may have none; empty for a number.
         segments: of each example; 0 if examples differ.
     """
 

@@ -17,7 +17,7 @@ from t5repro.model.decode_inputs import padded_length
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
-from t5repro.model.span_answers import SpanLimits, best_spans
+from t5repro.model.span_answers import SpanLimits, TaskTexts, best_spans, span_texts
 from t5repro.model.task_rows import TaskRows, trained_task
 
 DECIMALS = 4  # of a predicted number
@@ -46,7 +46,7 @@ def task_answers(
     spans: SpanLimits,
     replicas: int = 1,
     advance: Callable[[int], None] | None = None,
-) -> list[str]:
+) -> TaskTexts:
     """Return the answer to each example of a task.
 
     The padded length of a row depends only on its own ids and `inputs_length`, as in decoding.
@@ -81,13 +81,13 @@ def task_answers(
         if advance:
             advance(len(batch))
     if answer.kind == "span":
-        return best_spans(rows, logits, spans)
+        return span_texts(best_spans(rows, logits, spans), answer.words, spans)
     row_logits = np.array([values[first : first + width] for values in logits])
     if answer.kind == "number":
-        return [f"{value:.{DECIMALS}f}" for (value,) in row_logits]
+        return TaskTexts([f"{value:.{DECIMALS}f}" for (value,) in row_logits])
     # A row has the columns of its labels, or an example the single columns of its options.
     example_logits = row_logits.reshape(rows.examples, -1)
-    return [answer.words[index] for index in np.argmax(example_logits, axis=1)]
+    return TaskTexts([answer.words[index] for index in np.argmax(example_logits, axis=1)])
 
 
 def _batches(

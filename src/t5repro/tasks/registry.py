@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import SettingsError, nearest
+from t5repro.tasks.extraction import EXTRACTION
 from t5repro.tasks.generation import GENERATION
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.own import own_task
@@ -33,7 +34,7 @@ def index_by_name(tasks: Sequence[Task]) -> dict[str, Task]:
     return index
 
 
-TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION))
+TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION, *EXTRACTION))
 DEFAULT_TEXTS = TaskTexts()
 
 
