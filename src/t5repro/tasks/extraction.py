@@ -1,10 +1,13 @@
-"""Questions with a part of a text as answer, or none: SQuAD 2.0."""
+"""Questions with a part of a text as answer, or none: SQuAD 2.0 and five sets of MRQA."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from t5repro.tasks.baselines import copy_baseline
 from t5repro.tasks.generation import format_squad
+from t5repro.tasks.mrqa import read_mrqa
+from t5repro.tasks.predictions import is_blank, unchanged
 from t5repro.tasks.records import read_squad
 from t5repro.tasks.task import Baseline, Row, ScoredRow, Task
 
@@ -38,6 +41,20 @@ def without_answer(rows: Sequence[ScoredRow], train_rows: Sequence[Row]) -> list
     return [{"text": ""}] * len(rows)
 
 
+def mrqa_set(name: str) -> Task:
+    """Return the task of a data set of the MRQA shared task, with the text of SQuAD."""
+    return Task(
+        name=name,
+        read=read_mrqa,
+        to_examples=format_squad,
+        read_prediction=unchanged,
+        is_invalid=is_blank,
+        # The official script is SQuAD's of version 1.1, over all accepted answers.
+        metrics=("squad",),
+        baseline=copy_baseline(" context: "),
+    )
+
+
 EXTRACTION = (
     Task(
         name="squad_2",
@@ -48,4 +65,9 @@ EXTRACTION = (
         metrics=("squad_v2",),
         baseline=Baseline("majority", without_answer),
     ),
+    mrqa_set("newsqa"),
+    mrqa_set("triviaqa"),
+    mrqa_set("searchqa"),
+    mrqa_set("hotpotqa"),
+    mrqa_set("naturalquestions"),
 )

@@ -44,7 +44,7 @@ def pad_punctuation(text: str, padded: Pattern[str] = NOT_A_WORD_CHARACTER) -> s
 def format_squad(
     row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER, no_answer: str = ""
 ) -> tuple[Example]:
-    """Write question and context; the target is the first gold answer.
+    """Write question and context; the target is that of the row, or its first gold answer.
 
     Args:
         row: one question.
@@ -64,7 +64,8 @@ def format_squad(
         return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     answers = [pad(answer) for answer in row["answers"]]
     spans = tuple(padded_span(row["context"], context, span, pad) for span in row["spans"])
-    target = answers[0] if answers else no_answer
+    # Of MRQA's sets the target is the answer as the text has it.
+    target = pad(row["target"]) if "target" in row else answers[0] if answers else no_answer
     return (Example(inputs, target, row["idx"], answers, segments, spans=spans),)
 
 

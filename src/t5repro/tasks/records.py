@@ -86,6 +86,16 @@ def list_in(record: Mapping[str, Any], key: str, location: str) -> list[dict[str
     return elements
 
 
+def texts_in(record: Mapping[str, Any], key: str, location: str) -> list[str]:
+    """Return the list of texts at `key`.
+
+    Raises:
+        TaskDataError: it is missing or not a list of texts that UTF-8 can encode.
+    """
+    values: list[Any] = _value(record, key, location, list, "a list of texts")
+    return [text_in({key: value}, key, location) for value in values]
+
+
 def object_in(record: Mapping[str, Any], key: str, location: str) -> dict[str, Any]:
     """Return the object at `key`.
 
