@@ -273,6 +273,18 @@ NATURALQUESTIONS = _mrqa(
     file="NaturalQuestionsShort.jsonl.gz",
     validation_rows=12_836,
 )
+CONLL_2003 = TaskFacts(
+    "conll_2003",
+    "CoNLL-2003",
+    heading="Named entities",
+    files={
+        "train": ("conll2003/eng.train",),
+        "validation": ("conll2003/eng.testa",),
+        "test": ("conll2003/eng.testb",),
+    },
+    answer="tags",
+    validation_rows=3_250,  # sentences; 14,041 of training and 3,453 of the test set
+)
 CNN_DAILYMAIL = TaskFacts(
     "cnn_dailymail",
     "CNN/Daily Mail",
@@ -319,6 +331,7 @@ TASKS: tuple[TaskFacts, ...] = (
     SEARCHQA,
     HOTPOTQA,
     NATURALQUESTIONS,
+    CONLL_2003,
     CNN_DAILYMAIL,
     WMT_EN_DE,
     WMT_EN_FR,

@@ -78,10 +78,11 @@ def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pat
             seed=seed,
             labels=columns.total,
             predicts_spans=columns.has_spans,
+            tags=columns.tags,
         )
         # Initial heads are so small that their labels hardly differ.
         random = np.random.default_rng(seed)
-        for name in ("label_head", "span_head"):
+        for name in ("label_head", "span_head", "tag_head"):
             if head := getattr(network, name, None):
                 head.matrix.assign(20 * random.normal(size=head.matrix.shape))
         folder = tmp_path_factory.mktemp("weights")
@@ -368,3 +369,19 @@ def test_a_question_without_an_answer_has_the_odds_of_it_and_the_span_in_its_row
     assert [[row[key] for key in keys] for row in again] == [
         [row[key] for key in keys] for row in written
     ]
+
+
+def test_every_word_of_a_sentence_is_answered_with_a_tag(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    weights = write_weights(4, {"names": TaskAnswer("tags", ("O", "B-PER", "I-PER"), 1)})
+    sentences = [" ".join(f"word{n + k}" for k in range(1 + 9 * (n % 2))) for n in range(6)]
+    rows = [row | {"segments": [text]} for row, text in zip(rows_of(6), sentences, strict=True)]
+    answers = predictions(tmp_path, {"names": rows}, vocabulary, weights)["names"]
+    assert [len(text.split(" ")) for text in answers] == [1, 10] * 3
+    tags = {tag for text in answers for tag in text.split(" ")}
+    assert {"O"} < tags <= {"O", "B-PER", "I-PER"}
+    # A row of 40 pieces has no room for all of the long sentences.
+    assert all(text.endswith(" O") for text in answers[1::2])
+    counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
+    assert counters["names"] == {"examples": 6, "truncated_inputs": 3}

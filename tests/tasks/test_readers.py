@@ -443,6 +443,20 @@ REFUSED = [
         ["file0 line 2: repeats idx 'a'"],
     ),
     (
+        "a word without a tag",
+        "conll_2003",
+        "train",
+        [lines("EU NNP I-NP I-ORG", "rejects")],
+        ["file0 line 2: the line is 'rejects'", "allowed: a word, other columns, and O, B-"],
+    ),
+    (
+        "a tag of another scheme",
+        "conll_2003",
+        "validation",
+        [lines("EU S-ORG")],
+        ["file0 line 1: the line is 'EU S-ORG'"],
+    ),
+    (
         "a SQuAD id twice",
         "squad",
         "train",

@@ -24,6 +24,7 @@ from t5repro.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
+from t5repro.metrics.entities import entity_f1
 from t5repro.metrics.question_answering import multirc, record, squad
 from t5repro.metrics.rouge import BOOTSTRAP_KEYS, ROUGE_KEYS, rouge, rouge_caution, rouge_signature
 from t5repro.metrics.squad_v2 import squad_v2
@@ -64,6 +65,7 @@ METRICS: dict[str, Metric] = {
     "pearson_corrcoef": Metric(pearson_correlation),
     "spearman_corrcoef": Metric(spearman_correlation),
     "multirc": Metric(multirc, ("f1", "exact_match")),
+    "entity_f1": Metric(entity_f1, ("f1", "precision", "recall")),
     "squad": Metric(squad, ("em", "f1")),
     "squad_v2": Metric(squad_v2, SQUAD_V2_SCORES),
     "record": Metric(record, ("em", "f1")),

@@ -128,6 +128,8 @@ def is_right(task: Task, row: ScoredRow) -> bool | None:
         return squad([answer], [prediction])["em"] > 0
     if "squad_v2" in task.metrics:
         return answer_scores(answer, prediction["text"]).em > 0
+    if "entity_f1" in task.metrics:
+        return set(prediction) == set(map(tuple, answer["entities"]))
     return bool(prediction == _label(answer))
 
 

@@ -7,6 +7,8 @@ UNDEFINED = "–"
 
 METRIC_TITLES = {
     "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
     "matthews_corrcoef": "Matthews",
     "f1": "F1",
     "mean_3class_f1": "mean F1",

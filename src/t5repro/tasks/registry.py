@@ -13,6 +13,7 @@ from t5repro.tasks.generation import GENERATION
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.own import own_task
 from t5repro.tasks.super_glue import SUPER_GLUE
+from t5repro.tasks.tagging import TAGGING
 from t5repro.tasks.task import Task
 from t5repro.tasks.winograd import WINOGRAD
 from t5repro.tasks.wording import apply_text_settings
@@ -34,7 +35,7 @@ def index_by_name(tasks: Sequence[Task]) -> dict[str, Task]:
     return index
 
 
-TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION, *EXTRACTION))
+TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *GENERATION, *EXTRACTION, *TAGGING))
 DEFAULT_TEXTS = TaskTexts()
 
 
