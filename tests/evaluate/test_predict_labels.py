@@ -375,10 +375,10 @@ def test_every_word_of_a_sentence_is_answered_with_a_tag(
     tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
 ) -> None:
     weights = write_weights(4, {"names": TaskAnswer("tags", ("O", "B-PER", "I-PER"), 1)})
-    sentences = [" ".join(f"word{n + k}" for k in range(1 + 9 * (n % 2))) for n in range(6)]
+    sentences = [" ".join(f"word{n + k}" for k in range(1 + 29 * (n % 2))) for n in range(6)]
     rows = [row | {"segments": [text]} for row, text in zip(rows_of(6), sentences, strict=True)]
     answers = predictions(tmp_path, {"names": rows}, vocabulary, weights)["names"]
-    assert [len(text.split(" ")) for text in answers] == [1, 10] * 3
+    assert [len(text.split(" ")) for text in answers] == [1, 30] * 3
     tags = {tag for text in answers for tag in text.split(" ")}
     assert {"O"} < tags <= {"O", "B-PER", "I-PER"}
     # A row of 40 pieces has no room for all of the long sentences.
