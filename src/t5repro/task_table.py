@@ -46,15 +46,13 @@ def _pairs(code: str) -> Files:
     }
 
 
-def _mrqa(name: str, title: str, *, file: str, validation_rows: int) -> TaskFacts:
-    return TaskFacts(
-        name,
-        title,
-        heading="Question answering (MRQA)",
-        files={"train": (f"mrqa/train/{file}",), "validation": (f"mrqa/dev/{file}",)},
-        answer="span",
-        validation_rows=validation_rows,
-    )
+def _mrqa(name: str, title: str, file: str, rows: int) -> TaskFacts:
+    files: Files = {
+        "train": (f"mrqa/train/{file}.jsonl.gz",),
+        "validation": (f"mrqa/dev/{file}.jsonl.gz",),
+    }
+    heading = "Question answering (MRQA)"
+    return TaskFacts(name, title, heading=heading, files=files, answer="span", validation_rows=rows)
 
 
 GLUE_COLA = _glue(
@@ -258,21 +256,11 @@ SQUAD_2 = TaskFacts(
     validation_rows=11_873,  # 5,928 with an answer; 130,319 rows of training, 86,821 with one
 )
 # Rows of training: 74,160, 61,688, 117,384, 72,928 and 104,071 (README of the shared task).
-NEWSQA = _mrqa("newsqa", "NewsQA", file="NewsQA.jsonl.gz", validation_rows=4_212)
-TRIVIAQA = _mrqa("triviaqa", "TriviaQA", file="TriviaQA-web.jsonl.gz", validation_rows=7_785)
-SEARCHQA = _mrqa("searchqa", "SearchQA", file="SearchQA.jsonl.gz", validation_rows=16_980)
-HOTPOTQA = _mrqa(
-    "hotpotqa",
-    "HotpotQA",
-    file="HotpotQA.jsonl.gz",
-    validation_rows=5_901,  # of the file; its README has 5,904
-)
-NATURALQUESTIONS = _mrqa(
-    "naturalquestions",
-    "Natural Questions",
-    file="NaturalQuestionsShort.jsonl.gz",
-    validation_rows=12_836,
-)
+NEWSQA = _mrqa("newsqa", "NewsQA", "NewsQA", 4_212)
+TRIVIAQA = _mrqa("triviaqa", "TriviaQA", "TriviaQA-web", 7_785)
+SEARCHQA = _mrqa("searchqa", "SearchQA", "SearchQA", 16_980)
+HOTPOTQA = _mrqa("hotpotqa", "HotpotQA", "HotpotQA", 5_901)  # of the file; its README has 5,904
+NATURALQUESTIONS = _mrqa("naturalquestions", "Natural Questions", "NaturalQuestionsShort", 12_836)
 CONLL_2003 = TaskFacts(
     "conll_2003",
     "CoNLL-2003",

@@ -1,14 +1,10 @@
 """Scores of SQuAD 2.0 beside those of transformers, which has the official script's functions."""
 
 import random
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "metrics"))
-from test_squad_v2 import HARD_ROWS, random_rows
+from squad_rows import HARD_ROWS, random_rows
 
 from t5repro.metrics.squad_v2 import squad_v2
 
