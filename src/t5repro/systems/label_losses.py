@@ -106,7 +106,7 @@ def tag_losses(tags_BL: Tensor, outputs_BLC: Tensor, columns_B3: Tensor) -> Tens
         outputs_BLC: float32, all columns of the head of tags.
         columns_B3: int32, see `labels.Columns`; meaningless for rows with another kind of answer.
 
-    Source: transformers ``BertForTokenClassification``, there over the pieces of the batch (D-052).
+    Source: transformers ``BertForTokenClassification``, there over the pieces of the batch (D-053).
     """
     columns_C = ops.arange(outputs_BLC.shape[-1], dtype="int32")[None]
     first_B1, count_B1 = columns_B3[:, :1], columns_B3[:, 1:2]

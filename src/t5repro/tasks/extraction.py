@@ -11,7 +11,7 @@ from t5repro.tasks.predictions import is_blank, unchanged
 from t5repro.tasks.records import read_squad
 from t5repro.tasks.task import Baseline, Row, ScoredRow, Task
 
-NO_ANSWER = "unanswerable"  # the text of T5 (D-051)
+NO_ANSWER = "unanswerable"  # the text of T5 (D-052)
 
 
 def read_optional_answer(text: str, row: ScoredRow, *, no_answer: str) -> dict[str, Any]:

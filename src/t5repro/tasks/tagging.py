@@ -1,7 +1,7 @@
 """Sentences with a tag for each word: the named entities of CoNLL-2003.
 
 Tags are ``O`` outside entities, and ``B-`` or ``I-`` with the type of an entity. A network of tags
-writes one for each word, T5 the entities, as mT5 writes those of WikiAnn (D-052)::
+writes one for each word, T5 the entities, as mT5 writes those of WikiAnn (D-053)::
 
     inputs    tag: EU rejects German call
     targets   ORG: EU $$ MISC: German

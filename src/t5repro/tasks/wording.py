@@ -91,7 +91,7 @@ def padded_as_in_2022(task: Task) -> Task:
 
 
 def empty_without_answer(task: Task) -> Task:
-    """Answer with an empty text where there is no answer (D-051)."""
+    """Answer with an empty text where there is no answer (D-052)."""
     return replace(
         task,
         to_examples=_formatter(task, no_answer=""),

@@ -53,7 +53,7 @@ class TextSettings(Section):
     """
     squad_no_answer: Literal["unanswerable", "empty"] = "unanswerable"
     """Target of a question of SQuAD 2.0 without an answer: the word `unanswerable`, or no text
-    (D-051).
+    (D-052).
     """
     winograd: Literal["referent", "labels"] = "referent"
     """Answers of WNLI and WSC: the referent of the pronoun as text, as in T5; or one of two labels
