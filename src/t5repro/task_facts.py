@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 SplitName = Literal["train", "validation", "test"]
-AnswerKind = Literal["label", "number", "choice", "span", "text"]
+AnswerKind = Literal["label", "number", "choice", "span", "tags", "text"]
 Files = Mapping[SplitName, tuple[str, ...]]
 
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 OTHER_TASKS = "Other tasks"
+OUTSIDE = "O"  # tag of a word that is part of no entity
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TaskFacts:
         files: split -> original files in the layout of their download, below `tasks.folder`.
         heading: of its group of tasks in the report.
         answer: kind of the answer: a label, a number, one of several options of the row, a span of
-            the row's text, or another text.
+            the row's text, tags of its words, or another text.
         options: options of a row; 1 if the answer is not a choice.
         validation_rows: rows of the validation split, from the task's paper; None if not known.
         benchmark: key of `task_table.BENCHMARK_TITLES`; empty if the task belongs to no benchmark.

@@ -63,6 +63,15 @@ def _inference(name: str, title: str, rows: int, file: str) -> TaskFacts:
     return TaskFacts(name, title, files, "Inference", validation_rows=rows)
 
 
+def _mrqa(name: str, title: str, file: str, rows: int) -> TaskFacts:
+    files: Files = {
+        "train": (f"mrqa/train/{file}.jsonl.gz",),
+        "validation": (f"mrqa/dev/{file}.jsonl.gz",),
+    }
+    heading = "Question answering (MRQA)"
+    return TaskFacts(name, title, heading=heading, files=files, answer="span", validation_rows=rows)
+
+
 GLUE_COLA = _glue(
     "glue_cola",
     "CoLA",
@@ -267,6 +276,32 @@ SQUAD = TaskFacts(
     answer="span",
     validation_rows=10_570,
 )
+SQUAD_2 = TaskFacts(
+    "squad_2",
+    "SQuAD 2.0",
+    heading=SQUAD.heading,
+    files={"train": ("squad/train-v2.0.json",), "validation": ("squad/dev-v2.0.json",)},
+    answer="span",
+    validation_rows=11_873,  # 5,928 with an answer; 130,319 rows of training, 86,821 with one
+)
+# Rows of training: 74,160, 61,688, 117,384, 72,928 and 104,071 (README of the shared task).
+NEWSQA = _mrqa("newsqa", "NewsQA", "NewsQA", 4_212)
+TRIVIAQA = _mrqa("triviaqa", "TriviaQA", "TriviaQA-web", 7_785)
+SEARCHQA = _mrqa("searchqa", "SearchQA", "SearchQA", 16_980)
+HOTPOTQA = _mrqa("hotpotqa", "HotpotQA", "HotpotQA", 5_901)  # of the file; its README has 5,904
+NATURALQUESTIONS = _mrqa("naturalquestions", "Natural Questions", "NaturalQuestionsShort", 12_836)
+CONLL_2003 = TaskFacts(
+    "conll_2003",
+    "CoNLL-2003",
+    heading="Named entities",
+    files={
+        "train": ("conll2003/eng.train",),
+        "validation": ("conll2003/eng.testa",),
+        "test": ("conll2003/eng.testb",),
+    },
+    answer="tags",
+    validation_rows=3_250,  # sentences; 14,041 of training and 3,453 of the test set
+)
 CNN_DAILYMAIL = TaskFacts(
     "cnn_dailymail",
     "CNN/Daily Mail",
@@ -314,6 +349,13 @@ TASKS: tuple[TaskFacts, ...] = (
     SNLI,
     SCITAIL,
     SQUAD,
+    SQUAD_2,
+    NEWSQA,
+    TRIVIAQA,
+    SEARCHQA,
+    HOTPOTQA,
+    NATURALQUESTIONS,
+    CONLL_2003,
     CNN_DAILYMAIL,
     WMT_EN_DE,
     WMT_EN_FR,

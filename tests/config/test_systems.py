@@ -121,7 +121,7 @@ def test_presets_are_the_same_after_they_were_used() -> None:
         ({"tasks.segments": False}, "tasks.segments"),
         (
             {"tasks.names": ["glue_rte", "wmt_en_de", "glue_wnli"]},
-            "'wmt_en_de', 'glue_wnli'.* network predicts only labels, numbers, choices and spans;",
+            "'wmt_en_de', 'glue_wnli'.* predicts only labels, numbers, choices, spans and tags;",
         ),
         ({"pretrain.masked_lm.rows": "full_sentences"}, "needs two segments"),
         ({"pretrain.learning_rate.schedule": "constant"}, "warmup_share 0.01 is not read"),

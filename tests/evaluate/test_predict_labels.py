@@ -84,10 +84,11 @@ def write_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Pat
             seed=seed,
             labels=columns.total,
             predicts_spans=columns.has_spans,
+            tags=columns.tags,
         )
         # Initial heads are so small that their labels hardly differ.
         random = np.random.default_rng(seed)
-        for name in ("label_head", "span_head"):
+        for name in ("label_head", "span_head", "tag_head"):
             if head := getattr(network, name, None):
                 head.matrix.assign(20 * random.normal(size=head.matrix.shape))
         folder = tmp_path_factory.mktemp("weights")
@@ -397,3 +398,46 @@ def test_an_encoder_fills_the_zips_of_both_leaderboards_with_labels_of_theirs(
         assert [task for task in counters if "trivial" in counters[task]] == [
             task for task in submissions if task in trivial
         ]
+
+
+def test_a_question_without_an_answer_has_the_odds_of_it_and_the_span_in_its_row(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    """The threshold decides the text and neither the span nor the odds."""
+    weights = write_weights(4, {"squad_2": TaskAnswer("span", ("unanswerable",))})
+    rows = {"squad_2": with_context(rows_of(9))}
+    texts = predictions(tmp_path, rows, vocabulary, weights)["squad_2"]
+    written = list(read_json_lines(tmp_path / "out/squad_2.jsonl"))
+    odds = sorted(row["null_odds"] for row in written)
+    assert [row["prediction"] for row in written] == texts
+    assert all(
+        row["prediction"] == (row["span"] if row["null_odds"] <= 0 else "unanswerable")
+        for row in written
+    )
+    limit = odds[4]
+    predictions(tmp_path, rows, vocabulary, weights, null_threshold=limit)
+    again = list(read_json_lines(tmp_path / "out/squad_2.jsonl"))
+    assert [row["prediction"] == "unanswerable" for row in again] == [
+        row["null_odds"] > limit for row in written
+    ]
+    assert 0 < sum(row["prediction"] == "unanswerable" for row in again) < 9
+    keys = ("span", "null_odds")
+    assert [[row[key] for key in keys] for row in again] == [
+        [row[key] for key in keys] for row in written
+    ]
+
+
+def test_every_word_of_a_sentence_is_answered_with_a_tag(
+    tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
+) -> None:
+    weights = write_weights(4, {"names": TaskAnswer("tags", ("O", "B-PER", "I-PER"), 1)})
+    sentences = [" ".join(f"word{n + k}" for k in range(1 + 29 * (n % 2))) for n in range(6)]
+    rows = [row | {"segments": [text]} for row, text in zip(rows_of(6), sentences, strict=True)]
+    answers = predictions(tmp_path, {"names": rows}, vocabulary, weights)["names"]
+    assert [len(text.split(" ")) for text in answers] == [1, 30] * 3
+    tags = {tag for text in answers for tag in text.split(" ")}
+    assert {"O"} < tags <= {"O", "B-PER", "I-PER"}
+    # A row of 40 pieces has no room for all of the long sentences.
+    assert all(text.endswith(" O") for text in answers[1::2])
+    counters = json.loads((tmp_path / "out/manifest.json").read_text())["counters"]["tasks"]
+    assert counters["names"] == {"examples": 6, "truncated_inputs": 3}

@@ -18,7 +18,8 @@ from t5repro.files import read_json_lines
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.jobs.tasks import TasksJob
-from t5repro.model.labels import CHOICE, SPAN, TaskAnswer
+from t5repro.model.labels import CHOICE, SPAN, TAGS, TaskAnswer
+from t5repro.model.segment_rows import SegmentEncoder
 from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder
 from t5repro.plan.memory import texts_of
 from t5repro.tasks.build import write_examples
@@ -327,6 +328,72 @@ def test_questions_without_the_place_of_their_answer_are_left_out_and_counted(
     inputs = load({"squad": path}, vocabulary, task_vocab, architecture="encoder", **ENCODER)
     counters = inputs.counters(first_step=0, steps=2)
     assert (counters["examples"], counters["left_out"]) == ({"squad": 1}, {"squad": 2})
+
+
+def test_a_question_without_an_answer_is_trained_on_the_first_position_of_every_window(
+    tmp_path: Path, vocabulary, task_vocab
+) -> None:
+    rows = [example(n, "river", ["river"], "where", "by the river") for n in range(3)]
+    rows[0]["spans"] = [[7, 12]]
+    rows[1] |= {"targets": "unanswerable", "answer": []}
+    path = write(tmp_path / "train.jsonl", *rows)
+    read = read_labelled(path, predicts_spans=True)
+    assert read.answer == TaskAnswer("span", ("unanswerable",), segments=2)
+    assert (read.spans, read.left_out) == ([(7, 12), (0, 0)], 1)  # the third has no place
+    inputs = load({"questions": path}, vocabulary, task_vocab, architecture="encoder", **ENCODER)
+    assert [bool(first) for first, _ in inputs.spans] == [True, False]
+    assert inputs.counters(first_step=0, steps=1)["labels"] == {"questions": ["unanswerable"]}
+
+
+def test_the_first_piece_of_each_word_has_its_tag(tmp_path: Path, vocabulary, task_vocab) -> None:
+    tags = [["O", "B-X", "I-X"], ["B-A", "O", "O"]]
+    rows = [
+        example(n, "X: x", {"tags": of_row, "entities": []}, "the river turns")
+        for n, of_row in enumerate(tags)
+    ]
+    path = write(tmp_path / "train.jsonl", *rows)
+    read = read_labelled(path, predicts_spans=True)
+    assert read.answer == TaskAnswer("tags", ("O", "B-A", "B-X", "I-X"), segments=1)
+    assert read.tags == [[0, 2, 3], [1, 0, 0]]
+    with pytest.raises(ArtifactError, match="take the task out"):
+        read_labelled(path, predicts_spans=False)
+    scores = write(tmp_path / "s.jsonl", *(example(n, "1.0", 1.0, "the mill") for n in range(2)))
+    tasks = {"names": path, "scores": scores}
+    inputs = load(tasks, vocabulary, task_vocab, architecture="encoder", **ENCODER)
+    assert (inputs.columns.total, inputs.columns.tags) == (1, 4)
+    pieces = Vocabulary.load(vocabulary)
+    lengths = [len(pieces.encode(word)) for word in ("the", "river", "turns")]
+    starts = np.cumsum([1, *lengths])[:-1]  # behind [CLS]
+    expected = {tuple(tag + 1 for tag in of_row) for of_row in read.tags}
+    found = set()
+    for features, _ in inputs.batches(first_step=0, steps=8):
+        of_pieces = features["piece_tags"]
+        assert of_pieces.shape == features["encoder_ids"].shape
+        for row, kind in zip(of_pieces, features["label_columns"][:, 2], strict=True):
+            assert row.any() == (kind == TAGS)
+            if kind == TAGS:
+                assert np.flatnonzero(row).tolist() == starts.tolist()
+                found.add(tuple(row[starts].tolist()))
+    assert found == expected
+
+
+def test_words_behind_the_end_of_a_row_have_no_tag(vocabulary, task_vocab) -> None:
+    pieces = Vocabulary.load(vocabulary)
+    encoder = SegmentEncoder(pieces, model=ModelSettings(**ENCODER), length=6)
+    sentence = ["the", "river", "\u200b", *["mill"] * 9]
+    (row,), (places,) = encoder.word_rows([sentence])
+    assert row.cut
+    assert len(row.ids) == 6
+    inside = [place for place in places if place]
+    assert inside == sorted(set(inside))
+    assert max(inside) < 5
+    assert len(places) == len(sentence)
+
+
+def test_a_sentence_with_other_numbers_of_tags_and_words_is_refused(tmp_path: Path) -> None:
+    row = example(0, "", {"tags": ["O"], "entities": []}, "the river")
+    with pytest.raises(ArtifactError, match="line 1 has 1 tags and 2 words"):
+        read_labelled(write(tmp_path / "t.jsonl", row), predicts_spans=True)
 
 
 def test_an_option_that_is_never_the_answer_has_no_word_and_is_refused(tmp_path: Path) -> None:

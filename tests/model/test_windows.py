@@ -14,7 +14,7 @@ from t5repro.config.sections.tasks import WindowSettings
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import SettingsError
 from t5repro.jobs.corpus import VocabJob
-from t5repro.model.span_answers import SpanLimits, best_spans
+from t5repro.model.span_answers import SpanLimits, best_spans, span_texts
 from t5repro.model.task_rows import TaskRows
 from t5repro.model.windows import WindowEncoder, best_windows, window_ranges
 from t5repro.vocab.special_pieces import special_id
@@ -126,7 +126,36 @@ def test_the_answer_is_the_likeliest_span_of_all_windows(seed, length, candidate
     logits = [random.normal(size=(len(window.row.ids) + 3, 2)) for window in found]
     limits = SpanLimits(length, candidates)
     answers = best_spans(TaskRows([w.row for w in found], found, 1), logits, limits)
-    assert answers == [likeliest_by_hand(found, logits, limits)]
+    assert [answer.span for answer in answers] == [likeliest_by_hand(found, logits, limits)]
+
+
+def test_no_answer_is_as_likely_as_the_first_position_of_the_window_where_it_is_least():
+    found = windows("a", "one two three four", length=7, stride=2)
+    assert len(found) == 2  # [CLS] a [SEP] and three words; two words
+    logits = [np.full((7, 2), -5.0), np.full((7, 2), -5.0)]
+    logits[0][0], logits[1][0] = (2.0, 2.5), (1.0, 0.25)
+    logits[0][3, 0], logits[0][4, 1] = 1.5, 1.0
+    rows = TaskRows([window.row for window in found], found, 1)
+    (answer,) = best_spans(rows, logits, SpanLimits(9, 9))
+    assert answer == ("one two", 1.25 - 2.5)
+    for threshold, text in ((-1.25, "one two"), (-1.26, "none"), (0.0, "one two")):
+        limits = SpanLimits(9, 9, threshold)
+        answers = span_texts([answer], ["none"], limits)
+        assert list(answers.fields()) == [
+            {"prediction": text, "span": "one two", "null_odds": -1.25}
+        ]
+    # A task whose questions all have an answer has no odds in its file.
+    plain = span_texts([answer], [], SpanLimits(9, 9, -9.0))
+    assert list(plain.fields()) == [{"prediction": "one two"}]
+
+
+def test_a_text_without_a_possible_span_has_no_answer():
+    found = windows("a", "one two", length=9)
+    logits = [np.zeros((9, 2))]
+    logits[0][0] = 3.0, 0.5  # the only candidate of both sides
+    (answer,) = best_spans(TaskRows([found[0].row], found, 1), logits, SpanLimits(9, 1))
+    assert answer == ("", 3.5)
+    assert span_texts([answer], ["none"], SpanLimits(9, 1, 9.0)).texts == ["none"]
 
 
 def test_a_row_that_a_question_fills_is_refused():

@@ -10,7 +10,10 @@ transformers = pytest.importorskip("transformers", reason="peers are not install
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]
 ROWS, LENGTH, LABELS = 97, 23, 3
-TASKS = ("ForPreTraining", "ForMaskedLM", "ForSequenceClassification", "ForQuestionAnswering")
+TASKS = (
+    *("ForPreTraining", "ForMaskedLM"),
+    *("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification"),
+)
 
 BERT = {"max_position_embeddings": 31}
 ALBERT = {"max_position_embeddings": 31, "embedding_size": 13, "num_hidden_layers": 4}
@@ -55,7 +58,7 @@ def hugging_face(name, task):
             "intermediate_size": 43,
             "layer_norm_eps": 1e-6,
             "attn_implementation": "eager",
-            "num_labels": LABELS if task == "ForSequenceClassification" else 2,
+            "num_labels": LABELS if task.endswith("Classification") else 2,
             **change,
         }
     )
@@ -75,7 +78,8 @@ def ours_from(folder):
 
     foreign = read_foreign(folder)
     classes = {
-        name: len(foreign.weights.get(f"{name}/bias", ())) for name in ("pair_head", "label_head")
+        name: len(foreign.weights.get(f"{name}/bias", ()))
+        for name in ("pair_head", "label_head", "tag_head")
     }
     model = Encoder(
         foreign.model,
@@ -85,6 +89,7 @@ def ours_from(folder):
         pair_classes=classes["pair_head"],
         labels=classes["label_head"],
         predicts_spans="span_head/bias" in foreign.weights,
+        tags=classes["tag_head"],
     )
     variables = weight_variables(model)
     assert set(variables) == set(foreign.weights)
@@ -131,6 +136,8 @@ def their_logits(model, features):
         pieces = found.prediction_logits
         classes = getattr(found, "seq_relationship_logits", None)
         classes = found.sop_logits if classes is None else classes
+    elif type(model).__name__.endswith("ForTokenClassification"):
+        return [torch.tensor(features["encoder_segments"])[..., None] * found.logits]
     elif type(model).__name__.endswith("Classification"):
         return [found.logits]
     elif hasattr(found, "start_logits"):
@@ -146,7 +153,7 @@ def their_logits(model, features):
 
 def our_logits(model, features):
     found = model(features)
-    if model.predicts_spans:
+    if model.predicts_spans or model.tags:
         return [found * features["encoder_segments"][..., None]]
     return list(found) if isinstance(found, tuple) else [found]
 

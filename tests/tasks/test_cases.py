@@ -61,7 +61,9 @@ def test_a_labelled_target_is_read_back_as_its_own_answer(task):
     if task.name in ("glue_wnli", "super_glue_wsc"):
         rows = [row for row in rows if row["answer"] == 1]
     scores = score_rows(task, rows)
-    assert set(scores) == set(score_names(task.metrics) if rows else ())
+    # The best scores of SQuAD 2.0 need odds, which texts do not have.
+    names = {name for name in score_names(task.metrics) if not name.startswith("best_")}
+    assert set(scores) == (names if rows else set())
     assert task.invalid_count(rows) == 0
     for name, value in scores.items():
         # Texts of two or three words have no 4-grams: BLEU is 0 by definition there.

@@ -1,6 +1,7 @@
 """What is not in the expected layout is refused, with place, value, what is allowed and cure."""
 
 import csv
+import gzip
 import json
 from collections import Counter
 
@@ -34,6 +35,11 @@ RECORD = {
 
 def squad(*questions):
     return {"data": [{"paragraphs": [{"context": "C.", "qas": list(questions)}]}]}
+
+
+def mrqa(**change):
+    question = {"qid": "a", "question": "Q?", "answers": ["C"], "detected_answers": []}
+    return {"context": "C.", "qas": [question | change]}
 
 
 def read(task, split, *contents, folder):
@@ -388,6 +394,69 @@ REFUSED = [
         ["qas[1] (id b)", "answers are []", "at least one answer", "version 1.1"],
     ),
     (
+        "a SQuAD 2.0 question without a flag",
+        "squad_2",
+        "validation",
+        [json.dumps(squad(changed(SQUAD, answers=[])))],
+        ["qas[0] (id a)", "no 'is_impossible'", "true or false"],
+    ),
+    (
+        "a SQuAD 2.0 question with an answer that it cannot have",
+        "squad_2",
+        "train",
+        [json.dumps(squad(changed(SQUAD, is_impossible=True)))],
+        ["qas[0] (id a)", "is_impossible is true and answers are", "allowed: no answer"],
+    ),
+    (
+        "a SQuAD 2.0 question without its answer",
+        "squad_2",
+        "train",
+        [json.dumps(squad(changed(SQUAD, answers=[], is_impossible=False)))],
+        ["qas[0] (id a)", "is_impossible is false", "at least one answer"],
+    ),
+    (
+        "an answer of MRQA behind its text",
+        "newsqa",
+        "train",
+        [records(mrqa(detected_answers=[{"text": "C", "char_spans": [[0, 2]]}]))],
+        ["file0 line 1: char_spans contains [0, 2]", "[first, last] of 2 characters"],
+    ),
+    (
+        "a question of MRQA without an accepted answer",
+        "hotpotqa",
+        "validation",
+        [records({"header": {}}, mrqa(answers=[]))],
+        ["file0 line 2 (qid a): answers are []", "at least one answer"],
+    ),
+    (
+        "an accepted answer of MRQA that is a number",
+        "triviaqa",
+        "train",
+        [records(mrqa(answers=["C", 3]))],
+        ["file0 line 1: answers is 3", "allowed: text"],
+    ),
+    (
+        "a question of MRQA twice",
+        "searchqa",
+        "train",
+        [records(mrqa(), mrqa())],
+        ["file0 line 2: repeats idx 'a'"],
+    ),
+    (
+        "a word without a tag",
+        "conll_2003",
+        "train",
+        [lines("EU NNP I-NP I-ORG", "rejects")],
+        ["file0 line 2: the line is 'rejects'", "allowed: a word, other columns, and O, B-"],
+    ),
+    (
+        "a tag of another scheme",
+        "conll_2003",
+        "validation",
+        [lines("EU S-ORG")],
+        ["file0 line 1: the line is 'EU S-ORG'"],
+    ),
+    (
         "a SQuAD id twice",
         "squad",
         "train",
@@ -570,3 +639,27 @@ def test_blank_lines_after_the_last_dpr_block_are_no_block(tmp_path):
     assert len(read("dpr", "train", text, folder=tmp_path)) == 1
     without_the_last = text.rstrip("\n")
     assert len(read("dpr", "train", without_the_last, folder=tmp_path)) == 1
+
+
+def test_the_lines_of_a_compressed_file_are_those_behind_it(tmp_path):
+    whole = records({"header": {"dataset": "x"}}, *(mrqa(qid=str(n)) for n in range(4000)))
+    path = tmp_path / "train.jsonl.gz"
+    path.write_bytes(gzip.compress(whole.encode()))
+    task = task_named("newsqa")
+    assert len(list(task.read([path], "train", Counter()))) == 4000
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(TaskDataError, match=r"train.jsonl.gz cannot be read after line \d+ \("):
+        list(task.read([path], "train", Counter()))
+    path.write_text(whole)
+    with pytest.raises(TaskDataError, match=r"after line 0 \(Not a gzipped file.*download"):
+        list(task.read([path], "train", Counter()))
+
+
+def test_the_places_of_an_answer_of_mrqa_are_in_the_order_of_the_text(tmp_path):
+    places = [{"text": "C", "char_spans": [[5, 5], [0, 0]]}, {"text": "d", "char_spans": [[2, 3]]}]
+    record = mrqa(detected_answers=places) | {"context": "C. d C"}
+    (example,) = read("newsqa", "train", records(record), folder=tmp_path)
+    padded = "C . d C"
+    assert example.segments == ("Q ?", padded)
+    assert [padded[first:stop] for first, stop in example.spans] == ["C", "d", "C"]
+    assert (example.targets, example.answer) == ("C", ["C"])

@@ -188,3 +188,19 @@ def test_a_part_of_a_padded_text_is_the_padded_part(text, data):
         # It is the part that begins there, not an equal one further on.
         if pad is not str and start < stop:
             assert 0 <= start - len(pad(text[:first])) <= 1
+
+
+UNANSWERED = {"question": "Why?", "context": "It rains.", "answers": [], "spans": (), "idx": "a"}
+
+
+def test_a_question_without_an_answer_has_a_word_or_no_text():
+    inputs = "question: Why ? context: It rains . "
+    word = worded("squad_2")
+    assert examples(word, UNANSWERED) == [(inputs, "unanswerable", [])]
+    empty = worded("squad_2", squad_no_answer="empty", squad_punctuation="paper")
+    assert examples(empty, UNANSWERED) == [("question: Why? context: It rains.", "", [])]
+    for task in (word, empty):
+        texts = [task.read_prediction(text, {})["text"] for text in ("", "rain", "unanswerable")]
+        assert texts == ["", "rain", "" if task is word else "unanswerable"]
+    row = {"span": "rain", "null_odds": 0.5}
+    assert word.read_prediction("unanswerable", row) == {"text": "", **row}

@@ -174,7 +174,7 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
         "spans": LIMITS_OF_BERT,
     }
     answers, others = (
-        task_answers([model], TaskRows(one, (), ROWS), task="glue_stsb", **options)
+        task_answers([model], TaskRows(one, (), ROWS), task="glue_stsb", **options).texts
         for one in (rows, swapped)
     )
     assert [float(answer) for answer in others] == pytest.approx(
@@ -186,7 +186,7 @@ def test_the_answer_of_a_task_of_similarity_does_not_depend_on_the_order(batch):
     answers = task_answers([model], TaskRows(rows, (), ROWS), task="mnli", **options)
     first = COLUMNS.columns["mnli"].first
     best = logits[:, first : first + 3].argmax(axis=1)
-    assert answers == [LABELS["mnli"].words[label] for label in best]
+    assert answers.texts == [LABELS["mnli"].words[label] for label in best]
 
 
 def trained_gpt(folder, *, rows):

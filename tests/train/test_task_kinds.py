@@ -9,7 +9,7 @@ from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.model.checkpoints import noise_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
-from t5repro.model.labels import KINDS, LabelColumns, TaskAnswer  # noqa: E402
+from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentRow  # noqa: E402
 from t5repro.model.span_answers import LIMITS_OF_BERT  # noqa: E402
 from t5repro.model.task_answers import task_answers  # noqa: E402
@@ -29,7 +29,12 @@ ANSWERS = {
     "copa": TaskAnswer("choice", ("choice1", "choice2")),
     "squad": TaskAnswer("span"),
     "stsb": TaskAnswer("number"),
+    "chunks": TaskAnswer("tags", ("O", "B-X")),
+    "names": TaskAnswer("tags", ("O", "B-PER", "I-PER")),
 }
+
+
+ANSWER_FEATURES = ("label_columns", "answer_span", "piece_tags")
 
 
 def network(*tasks, lm_weight=None, micro_batches=1):
@@ -39,13 +44,13 @@ def network(*tasks, lm_weight=None, micro_batches=1):
     blocks = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     if lm_weight is None:
         size = SIZES["bert_tiny"].model_copy(update=blocks)
-        model = Encoder(size, predicts_spans=columns.has_spans, **shape)
+        model = Encoder(size, predicts_spans=columns.has_spans, tags=columns.tags, **shape)
         loss = EncoderAnswerLoss(columns=columns)
     else:
         model = DecoderClassifier(SIZES["gpt_tiny"].model_copy(update=blocks), **shape)
         loss = DecoderAnswerLoss(columns=columns, lm_weight=lm_weight)
     random = np.random.default_rng(1)
-    for head in ("label_head", "span_head"):
+    for head in ("label_head", "span_head", "tag_head"):
         if layer := getattr(model, head, None):
             layer.matrix.assign(random.normal(size=layer.matrix.shape))
     return TensorFlowModel(model, loss, normaliser="target_tokens", micro_batches=micro_batches)
@@ -69,6 +74,12 @@ def batch(*tasks, options=2, stack="encoder"):
         arrays = {name: array[:, 0] for name, array in arrays.items()}
     arrays["label_columns"] = np.array([columns.columns[name] for name in names])
     arrays["answer_span"] = np.sort(random.integers(0, 5, (ROWS, 2)))
+    arrays["piece_tags"] = np.zeros((ROWS, LENGTH), int)
+    for row, name in enumerate(names):
+        if ANSWERS[name].kind == "tags":  # at some pieces of the row
+            (first, width, _), places = columns.columns[name], range(1, 5, 1 + row % 2)
+            tags = random.integers(0, width, len(places))
+            arrays["piece_tags"][row, list(places)] = first + tags + 1
     targets = np.array([[2.5 if name == "stsb" else row % 2] for row, name in enumerate(names)])
     features = {name: tf.constant(array, tf.int32) for name, array in arrays.items()}
     return features, tf.constant(targets, tf.float32)
@@ -89,16 +100,24 @@ def one_by_one(model, features, targets, stack="encoder"):
         for option in range(len(segments)):
             if not segments[option].any():
                 continue
-            names = [name for name in features if name not in ("label_columns", "answer_span")]
+            names = [name for name in features if name not in ANSWER_FEATURES]
             one = {
                 name: tf.reshape(features[name][row], (len(segments), -1))[option : option + 1]
                 for name in names
             }
             logits.append(model(one))
         target = float(targets[row, 0])
-        (name,) = (task for task in columns.answers if KINDS[kind] == ANSWERS[task].kind)
+        place = first, width, kind
+        (name,) = (task for task in columns.answers if columns.columns[task] == place)
+        if ANSWERS[name].kind == "tags":
+            heads = logits[0] if isinstance(logits[0], tuple) else logits
+            own = np.asarray(heads[-1])[0, :, first : first + width]
+            tags = features["piece_tags"].numpy()[row]
+            places = np.flatnonzero(tags)
+            losses.append(-log_softmax(own)[places, tags[places] - first - 1].mean())
+            continue
         if name == "squad":
-            ends = logits[0][1] if isinstance(logits[0], tuple) else logits[0]
+            ends = logits[0][columns.total > 0] if isinstance(logits[0], tuple) else logits[0]
             real = np.flatnonzero(segments[0])
             likely = log_softmax(np.asarray(ends)[0, real].T)
             losses.append(-likely[np.arange(2), features["answer_span"].numpy()[row]].mean())
@@ -114,7 +133,10 @@ def one_by_one(model, features, targets, stack="encoder"):
     return np.array(losses)
 
 
-CASES = [("squad",), ("copa",), ("cola", "squad", "stsb"), ("cola", "copa", "squad", "stsb")]
+CASES = [
+    *(("squad",), ("copa",), ("cola", "squad", "stsb"), ("cola", "copa", "squad", "stsb")),
+    *(("names",), ("chunks", "names"), ("names", "squad"), ("chunks", "cola", "copa", "names")),
+]
 
 
 @pytest.mark.parametrize("tasks", CASES, ids="+".join)
@@ -193,11 +215,33 @@ def test_the_answer_is_the_option_of_the_highest_score():
         spans=LIMITS_OF_BERT,
     )
     scores = np.asarray(model(features)).reshape(ROWS, 2)
-    assert answers == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]
-    assert len(set(answers)) == 2
+    assert answers.texts == [("choice1", "choice2")[best] for best in scores.argmax(axis=1)]
+    assert len(set(answers.texts)) == 2
 
 
-@pytest.mark.parametrize("tasks", [("squad",), ("copa",)], ids="+".join)
+def test_each_word_has_the_likeliest_tag_of_its_first_piece():
+    features, _ = batch("chunks", "names", options=1)
+    model = network("chunks", "names")
+    ids = features["encoder_ids"].numpy()
+    rows = [SegmentRow([int(token) for token in row if token], 4, False) for row in ids]
+    # The third word of each row was cut off; the second one has two pieces.
+    places = [[1, 3, 0]] * ROWS
+    answers = task_answers(
+        [model.network],
+        TaskRows(rows, (), ROWS, places),
+        columns=model.objective.columns,
+        task="names",
+        inputs_length=LENGTH,
+        batch_size=3,
+        spans=LIMITS_OF_BERT,
+    )
+    logits = np.asarray(model(features))[:, [1, 3], 2:]  # behind the columns of chunks
+    tags = np.array(ANSWERS["names"].words)[logits.argmax(axis=-1)]
+    assert answers.texts == [f"{first} {second} O" for first, second in tags]
+    assert len(set(answers.texts)) > 1
+
+
+@pytest.mark.parametrize("tasks", [("squad",), ("copa",), ("names",)], ids="+".join)
 def test_one_batch_is_learnt_by_heart(tasks):
     features, targets = batch(*tasks, options=2 if "copa" in tasks else 1)
     model = network(*tasks)

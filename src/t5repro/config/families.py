@@ -19,7 +19,7 @@ class Family:
         joined: inputs and targets are one row, which the decoder reads.
         predicts_inputs: targets are some positions of the inputs.
         writes_text: it answers tasks by text; else by labels, numbers, options or spans.
-        has_span_head: it answers by spans of its text as well.
+        has_span_head: it answers by spans of its text and by tags of its words as well.
         objective: the one objective of its pre-training; none means all others.
         needs_inputs: an objective has to have inputs.
         classifier: the family that it is fine-tuned as with `finetune.answers: labels`.

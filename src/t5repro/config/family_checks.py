@@ -75,8 +75,8 @@ def _check_labels(settings: "Settings") -> None:
             f"{finetune.corpus_examples}, but the heads of {which} are new in fine-tuning; "
             "set them to fresh and 0"
         )
-    unanswered: tuple[AnswerKind, ...] = ("text",) if family.has_span_head else ("text", "span")
-    if text_tasks := _tasks_answered_by(settings, *unanswered):
+    of_pieces: tuple[AnswerKind, ...] = () if family.has_span_head else ("span", "tags")
+    if text_tasks := _tasks_answered_by(settings, "text", *of_pieces):
         raise ValueError(
             f"tasks.names contains {text_tasks}, whose answers are texts, but {which} predicts "
             f"only {_answer_kinds(family)}; leave them out, or set tasks.names in the change of "
@@ -99,7 +99,8 @@ def _check_labels(settings: "Settings") -> None:
 def _answer_kinds(family: Family) -> str:
     """Return the kinds of answers of a family that writes no text, for a message."""
     kinds = "labels, numbers{} choices{}"
-    return kinds.format(",", " and spans") if family.has_span_head else kinds.format(" and", "")
+    more = (",", ", spans and tags") if family.has_span_head else (" and", "")
+    return kinds.format(*more)
 
 
 def _check_written_labels(settings: "Settings") -> None:

@@ -89,6 +89,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
     "evaluate.length_penalty": (Condition("evaluate.beam_tasks"),),
     "evaluate.answer_length": (_architectures("has_span_head"),),
     "evaluate.span_candidates": (_architectures("has_span_head"),),
+    "evaluate.null_threshold": (_architectures("has_span_head"),),
     "tasks.windows": (_architectures("has_span_head"),),
     "tasks.options_first": (Condition("model.architecture", _OF_LABELS),),
     "model.initializer_range": (Condition("model.initializer", ("normal", "truncated_normal")),),

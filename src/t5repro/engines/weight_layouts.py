@@ -56,7 +56,7 @@ LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (r"boundary_head/indices", WHOLE),
     (r"boundary_head/(first|second)/(matrix|bias)", WHOLE),
     (r"boundary_head/(first|second)_norm/(scale|bias)", WHOLE),
-    (r"(pooler|pair_head|label_head|span_head)/(matrix|bias)", WHOLE),
+    (r"(pooler|pair_head|label_head|span_head|tag_head)/(matrix|bias)", WHOLE),
 )
 
 

@@ -16,7 +16,8 @@ from t5repro.tasks.averages import BENCHMARKS, Column
 
 UNDEFINED = -1e9  # rank of a step whose mean is undefined
 RULE = "highest mean of the group's metrics; the first of equal steps; undefined is the lowest"
-BOOTSTRAP = "_bootstrap"  # ROUGE as a median over resampled rows; the mean selects the checkpoint
+# ROUGE as a median over resampled rows, of which the mean selects the checkpoint; SQuAD 2.0's odds.
+NOT_COMPARED = ("_bootstrap", "_threshold")
 
 Metrics = Mapping[str, Mapping[str, float | None]]  # task -> score -> value
 
@@ -34,7 +35,7 @@ def groups_of(metrics: Metrics) -> dict[str, tuple[Column, ...]]:
                 groups["+".join(tasks)] = columns
                 benchmark_tasks.update(tasks)
     for task, values in metrics.items():
-        columns = tuple((task, name) for name in values if not name.endswith(BOOTSTRAP))
+        columns = tuple((task, name) for name in values if not name.endswith(NOT_COMPARED))
         if task not in benchmark_tasks and columns:
             groups[task] = columns
     return groups

@@ -7,7 +7,6 @@ some devices moves the last bits of a float: a prediction changes only at a tie.
 in step take equal parts of each batch.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.artifacts import MANIFEST, WEIGHTS, step_folder
@@ -16,6 +15,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import write_json_lines, write_manifest
 from t5repro.jobs.predict import PredictJob
 from t5repro.model.decode_inputs import EXAMPLE_KEYS, read_examples
+from t5repro.model.span_answers import TaskTexts
 from t5repro.systems.answers import Rows
 
 ONE_DEVICE = Devices("cpu", ("CPU:0",))
@@ -88,8 +88,7 @@ def weights_next_to(manifest: Path) -> Path:
     return path
 
 
-def _write_predictions(path: Path, rows: Rows, texts: Sequence[str]) -> None:
+def _write_predictions(path: Path, rows: Rows, texts: TaskTexts) -> None:
     examples = ({key: row[key] for key in EXAMPLE_KEYS} for row in rows)
-    write_json_lines(
-        path, ({**row, "prediction": text} for row, text in zip(examples, texts, strict=True))
-    )
+    predictions = zip(examples, texts.fields(), strict=True)
+    write_json_lines(path, ({**row, **fields} for row, fields in predictions))

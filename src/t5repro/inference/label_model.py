@@ -67,7 +67,7 @@ class LabelModel:
         cut = encoded[task].cut
         return [
             Prediction("\t".join((*row.segments, *row.options)), answer, truncated=index in cut)
-            for index, (row, answer) in enumerate(zip(texts, answers[task], strict=True))
+            for index, (row, answer) in enumerate(zip(texts, answers[task].texts, strict=True))
         ]
 
     def _load(self) -> tuple[Any, ...]:

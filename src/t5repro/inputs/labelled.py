@@ -1,4 +1,4 @@
-"""Batches of fine-tuning on labels, numbers, options and spans: one example or window a row.
+"""Batches of fine-tuning on all kinds of answers but text: one example or window a row.
 
 Every example is encoded once and kept as ids, four bytes a token. `task_mixture` selects the
 examples of each step, as for text.
@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from t5repro.array_types import Array, Int32
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
-from t5repro.inputs.batches import Batch, Batches, Features
-from t5repro.inputs.encoded_rows import EncodedOption, row_features, text_features
+from t5repro.inputs.batches import Batch, Batches, Features, pad_segments
+from t5repro.inputs.encoded_rows import EncodedOption, EncodedTexts, row_features, text_features
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
 from t5repro.inputs.task_mixture import Mixture, draw_rows
 from t5repro.model.labels import LabelColumns, TaskAnswers
@@ -41,6 +41,7 @@ class LabelledInputs:
         is_decoder: whether the network is a decoder only, not an encoder only.
         targets: label, option or number of each row, float32.
         spans: positions of the first and last piece of the answer of each row, int32 ``(rows, 2)``.
+        tags: of each piece of each row one more than the column of its tag, or 0.
         tasks: their examples.
     """
 
@@ -52,6 +53,7 @@ class LabelledInputs:
     is_decoder: bool
     targets: npt.NDArray[np.float32]
     spans: Int32
+    tags: EncodedTexts
     tasks: Sequence["EncodedTask"]
 
     @property
@@ -83,8 +85,9 @@ class LabelledInputs:
         ``decoder_segments`` of that shape, ``last_positions``, ``(rows, 1)``, and if a task is read
         in both orders ``swapped_ids`` and ``swapped_segments``. With a task of choices all these
         have an axis of options after the axis of rows. All have ``label_columns``, int32
-        ``(rows, 3)``, see `Columns`, and with a task of spans ``answer_span``, ``(rows, 2)``; and
-        the targets, float32 ``(rows, 1)``.
+        ``(rows, 3)``, see `Columns`, with a task of spans ``answer_span``, ``(rows, 2)``, and with
+        one of tags ``piece_tags``, ``(rows, inputs_length)``; and the targets, float32
+        ``(rows, 1)``.
         """
         examples = self.examples(first_step=first_step, steps=steps)
         rows_of_step = examples.reshape(steps, self.settings.batch_size)
@@ -106,6 +109,9 @@ class LabelledInputs:
             features["label_columns"] = columns_of_row[rows]
             if self.columns.has_spans:
                 features["answer_span"] = self.spans[rows]
+            if self.columns.tags:
+                flat = self.tags.rows(rows)
+                features["piece_tags"] = pad_segments(flat, self.settings.inputs_length)
             return features, self.targets[rows][:, np.newaxis]
 
         return Batches(make, first_step, steps)
@@ -192,6 +198,13 @@ def load_labelled_inputs(
         is_decoder=settings.model.family.joined,
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
+        tags=EncodedTexts.of(
+            [
+                [tag and columns.columns[task.name].first + tag for tag in row.tags]
+                for task in tasks
+                for row in task.rows
+            ]
+        ),
         tasks=tasks,
     )
 
@@ -227,11 +240,13 @@ class DrawnRow(NamedTuple):
         options: its rows, one for each option.
         target: index of its label or option, or its number.
         span: positions of the first and last piece of the answer.
+        tags: of each piece of the row one more than the index of its tag; 0 for a piece without.
     """
 
     options: Sequence[SegmentRow]
     target: float
     span: Range = NO_SPAN
+    tags: Sequence[int] = ()
 
     def option(self, number: int) -> SegmentRow:
         """Return the row with an option; one without ids if there is none."""
@@ -270,7 +285,21 @@ def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:
             DrawnRow([window.row], 0, window.positions_of(read.spans[window.example]))
             for window in encoded.windows
         ]
+    if read.answer.kind == "tags":
+        return [
+            DrawnRow([row], 0, tags=_piece_tags(row, places, tags))
+            for row, places, tags in zip(encoded.rows, encoded.first_pieces, read.tags, strict=True)
+        ]
     return [
         DrawnRow(options, target)
         for options, target in zip(encoded.rows_by_example(), read.targets, strict=True)
     ]
+
+
+def _piece_tags(row: SegmentRow, first_pieces: Sequence[int], tags: Sequence[int]) -> list[int]:
+    """Return one more than the tag of each piece of a row: only the first ones of words have it."""
+    of_pieces = [0] * len(row.ids)
+    for place, tag in zip(first_pieces, tags, strict=True):
+        if place:  # not of a word that was cut off
+            of_pieces[place] = tag + 1
+    return of_pieces

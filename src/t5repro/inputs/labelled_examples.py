@@ -1,4 +1,4 @@
-"""Training examples with labels, options, numbers or spans as answers, from their files."""
+"""Training examples with labels, options, numbers, spans or tags as answers, from their files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from t5repro.files import read_json_lines
 from t5repro.model.labels import TaskAnswer
 from t5repro.model.task_rows import SegmentTexts, texts_in
 from t5repro.model.windows import Range
+from t5repro.task_facts import OUTSIDE
 
+TAGS = "tags"  # key of the tags of a sentence in its answer
 SPANS = "spans"  # key of the positions of the answers, see `tasks.segments`
 NUMBER = "number"  # key of a number to train on, which the reference of the scores may round
 NumberedRow = tuple[int, Mapping[str, Any]]
@@ -23,9 +25,11 @@ class LabelledExamples:
     Attributes:
         texts: segments and options of each example.
         targets: index of its label or option, or its number; 0 of a span.
-        spans: characters of the answer in the last segment, for a task of spans.
+        spans: characters of the answer in the last segment, for a task of spans; an empty range if
+            the question has no answer.
         answer: kind of the answers, and the words of labels and options.
         left_out: rows of a task of spans without the answer in the text.
+        tags: index of the tag of each word, for a task of tags.
     """
 
     texts: Sequence[SegmentTexts]
@@ -33,6 +37,7 @@ class LabelledExamples:
     spans: Sequence[Range]
     answer: TaskAnswer
     left_out: int = 0
+    tags: Sequence[Sequence[int]] = ()
 
 
 def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
@@ -40,7 +45,7 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
 
     Args:
         path: the file.
-        predicts_spans: whether the network has a head for them; else they are free text.
+        predicts_spans: whether the network has heads for spans and tags; else they are free text.
 
     Raises:
         ArtifactError: the file is missing or has no rows, a row lacks segments or an answer, rows
@@ -52,6 +57,8 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
         raise ArtifactError(f"{path} has no examples to train on; check the task's training files")
     if predicts_spans and any(row.get(SPANS) for _, row in rows):
         return _span_examples(path, rows)
+    if predicts_spans and all(_tags_of(row) is not None for _, row in rows):
+        return _tag_examples(path, rows)
     words: dict[int, str] = {}
     texts = [texts_in(row, path, number) for number, row in rows]
     targets = [_target(row, words, f"{path} line {number}") for number, row in rows]
@@ -59,17 +66,59 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
 
 
 def _span_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
-    """Return the rows with the answer in the text.
+    """Return the rows with the answer in the text, or with no answer.
 
-    Source: BERT ``run_squad.read_squad_examples``, which also skips rows without it.
+    Source: BERT ``run_squad.read_squad_examples``, which also skips rows whose answer is not there.
     """
-    used = [(number, row) for number, row in rows if row.get(SPANS)]
+    used = [(number, row) for number, row in rows if row.get(SPANS) or row["answer"] == []]
+    # The text that the task reads back as no answer; none if every question has one.
+    words = tuple(dict.fromkeys(row["targets"] for _, row in used if not row.get(SPANS)))
     return LabelledExamples(
         [texts_in(row, path, number) for number, row in used],
         [0.0] * len(used),
-        [(first, stop) for (first, stop), *_ in (row[SPANS] for _, row in used)],
-        TaskAnswer("span", segments=2),
+        [_first_span(row) for _, row in used],
+        TaskAnswer("span", words, segments=2),
         left_out=len(rows) - len(used),
+    )
+
+
+def _first_span(row: Mapping[str, Any]) -> Range:
+    """Return the characters of the first answer; an empty range without one."""
+    first, stop = row[SPANS][0] if row.get(SPANS) else (0, 0)
+    return first, stop
+
+
+def _tags_of(row: Mapping[str, Any]) -> Sequence[str] | None:
+    """Return the tags of the words of a row; None if its answer has none."""
+    answer = row.get("answer")
+    tags: Sequence[str] | None = answer.get(TAGS) if isinstance(answer, dict) else None
+    return tags
+
+
+def _tag_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
+    """Return the rows with a tag for each word, which single spaces separate.
+
+    Raises:
+        ArtifactError: a row has not as many tags as words.
+    """
+    texts = [texts_in(row, path, number) for number, row in rows]
+    tags = [_tags_of(row) or () for _, row in rows]
+    for (number, _), example, of_row in zip(rows, texts, tags, strict=True):
+        words = len(example.segments[0].split(" "))
+        if words != len(of_row):
+            raise ArtifactError(
+                f"{path} line {number} has {len(of_row)} tags and {words} words; each word needs "
+                "one: rerun the rule tasks"
+            )
+    inside = sorted({tag for of_row in tags for tag in of_row} - {OUTSIDE})
+    words_of_tags = (OUTSIDE, *inside)
+    index = {tag: number for number, tag in enumerate(words_of_tags)}
+    return LabelledExamples(
+        texts,
+        [0.0] * len(rows),
+        (),
+        TaskAnswer("tags", words_of_tags, segments=1),
+        tags=[[index[tag] for tag in of_row] for of_row in tags],
     )
 
 

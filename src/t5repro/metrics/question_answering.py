@@ -44,7 +44,7 @@ def squad(answers: Sequence[str | Sequence[str]], predictions: Sequence[str]) ->
         normalized = normalize_answer(prediction)
         exact += max(normalized == gold for gold in golds)
         # Exact match and F1 each take their own best gold answer.
-        overlap += max(_bag_f1(gold.split(), normalized.split()) for gold in golds)
+        overlap += max(bag_f1(gold.split(), normalized.split()) for gold in golds)
     rows = max(len(predictions), 1)
     return {"em": 100.0 * exact / rows, "f1": 100.0 * overlap / rows}
 
@@ -53,7 +53,8 @@ def _as_list(answer: str | Sequence[str]) -> Sequence[str]:
     return [answer] if isinstance(answer, str) else answer
 
 
-def _bag_f1(gold: list[str], prediction: list[str]) -> float:
+def bag_f1(gold: list[str], prediction: list[str]) -> float:
+    """Return F1 over bags of words, from 0 to 1; 0 without a common word."""
     common = sum((Counter(gold) & Counter(prediction)).values())
     if not common:
         return 0.0

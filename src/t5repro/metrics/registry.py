@@ -24,8 +24,15 @@ from t5repro.metrics.classification import (
     pearson_correlation,
     spearman_correlation,
 )
+from t5repro.metrics.entities import entity_f1
 from t5repro.metrics.question_answering import multirc, record, squad
 from t5repro.metrics.rouge import BOOTSTRAP_KEYS, ROUGE_KEYS, rouge, rouge_caution, rouge_signature
+from t5repro.metrics.squad_v2 import squad_v2
+
+SQUAD_V2_SCORES = (
+    *("em", "f1", "best_em", "best_f1", "best_em_threshold", "best_f1_threshold"),
+    *("has_answer_em", "has_answer_f1", "no_answer_em", "no_answer_f1"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,8 @@ class Metric:
     Attributes:
         compute: answers and predictions of all rows to a percentage, or to one percentage for each
             name of `scores`.
-        scores: names of the scores in the order of a report's columns; if empty, the only score has
-            the metric's name.
+        scores: names of the scores in the order of a report's columns, which `compute` may leave
+            out; if empty, the only score has the metric's name.
         per_class: whether `compute` takes the number of classes as ``classes``.
         signature: returns library, version and options, if they decide the value.
         caution: returns the end of the signature for answers that the metric does not suit.
@@ -58,7 +65,9 @@ METRICS: dict[str, Metric] = {
     "pearson_corrcoef": Metric(pearson_correlation),
     "spearman_corrcoef": Metric(spearman_correlation),
     "multirc": Metric(multirc, ("f1", "exact_match")),
+    "entity_f1": Metric(entity_f1, ("f1", "precision", "recall")),
     "squad": Metric(squad, ("em", "f1")),
+    "squad_v2": Metric(squad_v2, SQUAD_V2_SCORES),
     "record": Metric(record, ("em", "f1")),
     "bleu": Metric(bleu, signature=bleu_signature),
     "rouge": Metric(

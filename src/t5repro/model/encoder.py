@@ -2,8 +2,8 @@
 
 A row contains one example: one or two segments of text. In pre-training the network predicts the
 pieces at given positions, and a class of a pair of segments; in fine-tuning one of some labels or
-options, a number, or a span of its text. To add a head, add a layer here and its names to
-`encoder_names.py`.
+options, a number, a span of its text, or a tag of each word. To add a head, add a layer here and
+its names to `encoder_names.py`.
 
 Source: Devlin et al., 2018, and BERT ``BertModel`` and ``get_masked_lm_output``; Lan et al., 2019,
 and ALBERT ``AlbertModel``.
@@ -18,7 +18,6 @@ from typing import Any
 import keras
 import numpy as np
 from keras import ops
-from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.attention import segment_mask
@@ -26,22 +25,24 @@ from t5repro.model.block import Block
 from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
 from t5repro.model.dense import ClassHead, Dense, embedding_shape
-from t5repro.model.initial_values import Initial, initial_matrix, normal, zeros
+from t5repro.model.initial_values import Initial, initial_matrix, normal
 from t5repro.model.layers import (
-    ACTIVATIONS,
     SeededLayer,
     Tensor,
     dropout_layer,
     gather_positions,
-    matmul,
     norm_layer,
     option_rows,
 )
 from t5repro.model.learned_positions import LearnedPositions
+from t5repro.model.masked_lm_head import MaskedLMHead
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 from t5repro.model.transformer import PRECISIONS, as_integers, mask_unused_rows
 
-HEADS = ("masked_lm", "boundary_head", "pooler", "pair_head", "label_head", "span_head")
+HEADS = (
+    *("masked_lm", "boundary_head", "pooler", "pair_head"),
+    *("label_head", "span_head", "tag_head"),
+)
 
 
 class TokenTypes(SeededLayer):
@@ -153,44 +154,6 @@ class EncoderStack(SeededLayer):
         return x_BLD
 
 
-class MaskedLMHead(SeededLayer):
-    """A dense layer, norm, and the product with the embedding, with a bias for each id.
-
-    Args:
-        model: shape of the network.
-        embedding_rows: rows of the embedding.
-        layer: seed, path and precision, see `SeededLayer`.
-
-    Source: BERT ``get_masked_lm_output``.
-    """
-
-    def __init__(self, model: ModelSettings, *, embedding_rows: int, **layer: Any) -> None:
-        super().__init__(**layer)
-        embedded = embedding_shape(model)
-        self.activation = ACTIVATIONS[model.feed_forward]
-        self.embedding_rows = embedding_rows
-        self.transform = Dense(
-            model, inputs=model.d_model, outputs=embedded.d_model, **self.inner("transform")
-        )
-        self.norm = norm_layer(embedded, **self.inner("norm"))
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create the weights, without the embedding."""
-        self.transform.build()
-        self.norm.build()
-        self.bias = self.weight("bias", (self.embedding_rows,), zeros())
-
-    def call(self, x_BMD: Tensor, output_EV: Tensor) -> Tensor:
-        """Return float32 logits of ids, (batch, predicted positions, ids).
-
-        Args:
-            x_BMD: output of the encoder at the predicted positions.
-            output_EV: the transposed embedding.
-        """
-        hidden_BME = self.norm(self.activation(self.transform(x_BMD)))
-        return ops.cast(matmul(hidden_BME, output_EV), floatx()) + self.bias
-
-
 class Encoder(keras.Model):
     """An encoder that predicts masked pieces and classes of pairs, or labels.
 
@@ -204,8 +167,9 @@ class Encoder(keras.Model):
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         labels: labels of a task, 1 for a number or the score of an option.
         classifier_dropout: share of features dropped before `labels`; if absent, `dropout_rate`.
-        predicts_spans: whether fine-tuning has the head of spans. Without labels and spans the
-            network is one of pre-training, with the head that predicts masked pieces.
+        predicts_spans: whether fine-tuning has the head of spans.
+        tags: tags of words. Without labels, spans and tags the network is one of pre-training, with
+            the head that predicts masked pieces.
         predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
 
     Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
@@ -213,11 +177,12 @@ class Encoder(keras.Model):
     ``target_positions`` of (batch, predicted positions). It returns float32 logits: in pre-training
     of (batch, predicted positions, embedding_rows), with `pair_classes` also of
     (batch, pair_classes); with `labels` of (batch, labels), with `predicts_spans` of the first and
-    the last position of the answer, (batch, length, 2), with both a pair. Arrays may have an axis
-    of options after the axis of rows; then each option is a row of the result.
+    the last position of the answer, (batch, length, 2), with `tags` of (batch, length, tags), with
+    several a tuple. Arrays may have an axis of options after the axis of rows; then each option is
+    a row of the result.
 
     Source: the head of labels is BERT ``create_model``, with `model.pooler_dropout` fairseq's
-    ``RobertaClassificationHead``.
+    ``RobertaClassificationHead``; the head of tags is transformers ``BertForTokenClassification``.
     """
 
     def __init__(
@@ -233,6 +198,7 @@ class Encoder(keras.Model):
         labels: int = 0,
         classifier_dropout: float | None = None,
         predicts_spans: bool = False,
+        tags: int = 0,
         predicts_boundaries: bool = False,
     ) -> None:
         super().__init__(name="encoder_only", dtype=PRECISIONS[dtype], autocast=False)
@@ -241,10 +207,11 @@ class Encoder(keras.Model):
         self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
         self.run_seed = seed
         # Without a head of answers the network is one of pre-training.
-        is_pretrained = not (labels or predicts_spans)
+        is_pretrained = not (labels or predicts_spans or tags)
         self.pair_classes = pair_classes if is_pretrained else 0
         self.labels = labels
         self.predicts_spans = predicts_spans
+        self.tags = tags
         common: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
         self.encoder = EncoderStack(
             model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **common
@@ -265,8 +232,8 @@ class Encoder(keras.Model):
             self.pair_head = ClassHead(
                 model, inputs=width, outputs=pair_classes, path="pair_head", **common
             )
+        rate = dropout_rate if classifier_dropout is None else classifier_dropout
         if labels:
-            rate = dropout_rate if classifier_dropout is None else classifier_dropout
             # RoBERTa drops features before the pooler as well, BERT only after it.
             pooler_rate = rate if model.pooler_dropout else 0.0
             self.pooler_dropout = dropout_layer(model, pooler_rate, path="pooler_dropout", **common)
@@ -276,6 +243,9 @@ class Encoder(keras.Model):
             )
         if predicts_spans:
             self.span_head = ClassHead(model, inputs=width, outputs=2, path="span_head", **common)
+        if tags:
+            self.tag_dropout = dropout_layer(model, rate, path="tag_dropout", **common)
+            self.tag_head = ClassHead(model, inputs=width, outputs=tags, path="tag_head", **common)
         self.build(None)
 
     def build(self, input_shape: Any) -> None:
@@ -295,12 +265,14 @@ class Encoder(keras.Model):
         """Return the logits of all heads."""
         features = as_integers(features)
         encoded_BLD = self.encode(features, training=training)
-        if self.labels or self.predicts_spans:
+        if self.labels or self.predicts_spans or self.tags:
             heads = []
             if self.labels:
                 heads.append(self.label_logits(encoded_BLD, training=training))
             if self.predicts_spans:
                 heads.append(self.span_logits(encoded_BLD))
+            if self.tags:
+                heads.append(self.tag_logits(encoded_BLD, training=training))
             return heads[0] if len(heads) == 1 else tuple(heads)
         logits_BMV = self.masked_logits(encoded_BLD, features["target_positions"])
         if not self.pair_classes:
@@ -361,6 +333,15 @@ class Encoder(keras.Model):
         Source: BERT ``run_squad.create_model``.
         """
         return self.span_head(encoded_BLD)
+
+    def tag_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return float32 logits of the tags of all pieces, (batch, length, tags).
+
+        Args:
+            encoded_BLD: output of the encoder.
+            training: apply dropout.
+        """
+        return self.tag_head(self.tag_dropout(encoded_BLD, training=training))
 
     def masked_logits(self, encoded_BLD: Tensor, positions_BM: Tensor) -> Tensor:
         """Return float32 logits at some positions, (batch, predicted positions, ids).

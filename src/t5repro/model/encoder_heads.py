@@ -12,8 +12,9 @@ from t5repro.model.labels import LabelColumns
 PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
 LABEL_HEAD = "label_head/"
 SPAN_HEAD = "span_head/"
+TAG_HEAD = "tag_head/"
 POOLER = "pooler/"
-HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, POOLER)
+HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, TAG_HEAD, POOLER)
 
 
 def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
@@ -38,7 +39,7 @@ def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
     exists = {head: any(name.startswith(head) for name in names) for head in needed}
     other_labels = read_labels(path).answers != columns.answers
     return (
-        *([LABEL_HEAD] if other_labels else []),
+        *([LABEL_HEAD, TAG_HEAD] if other_labels else []),
         *(head for head in needed if exists[head] != needed[head]),
     )
 

@@ -1,10 +1,11 @@
 """The names of the weights of encoder-only networks in Hugging Face: BERT, RoBERTa, ALBERT.
 
 Which of the three a network is follows from its shape. A network has some of the heads: masked
-pieces, pooler and pairs in pre-training, pooler and labels, or spans, in fine-tuning.
+pieces, pooler and pairs in pre-training, pooler and labels, spans, or tags in fine-tuning.
 
 Source: transformers ``BertForPreTraining``, ``RobertaForMaskedLM``, ``AlbertForPreTraining`` and
-their ``ForMaskedLM``, ``ForSequenceClassification`` and ``ForQuestionAnswering``.
+their ``ForMaskedLM``, ``ForSequenceClassification``, ``ForQuestionAnswering`` and
+``ForTokenClassification``.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from t5repro.model.block_sharing import blocks_with_weights
 from t5repro.model.weight_name import WeightName
 
 Family = Literal["bert", "roberta", "albert"]  # Hugging Face's model types
+
+# In Hugging Face the head of tags is `classifier`, as that of labels: `huggingface_encoders` tells
+# them apart by the class of the configuration.
+TAG_HEAD = "token_classifier"
 
 # Our layer -> Hugging Face's, in a block.
 BERT_BLOCK = {
@@ -47,6 +52,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "pair_head": "cls.seq_relationship",
         "label_head": "classifier",
         "span_head": "qa_outputs",
+        "tag_head": TAG_HEAD,
     },
     "roberta": {
         "masked_lm": "lm_head",
@@ -55,6 +61,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "pooler": "classifier.dense",
         "label_head": "classifier.out_proj",
         "span_head": "qa_outputs",
+        "tag_head": TAG_HEAD,
     },
     "albert": {
         "masked_lm": "predictions",
@@ -64,6 +71,7 @@ HEADS: dict[Family, dict[str, str]] = {
         "pair_head": "sop_classifier.classifier",
         "label_head": "classifier",
         "span_head": "qa_outputs",
+        "tag_head": TAG_HEAD,
     },
 }
 

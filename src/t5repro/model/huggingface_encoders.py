@@ -12,7 +12,7 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
-from t5repro.model.encoder_names import HEADS, Family, family
+from t5repro.model.encoder_names import HEADS, TAG_HEAD, Family, family
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 
 # Hugging Face's name of an activation -> ours; the first of several is the one that is written.
@@ -26,6 +26,8 @@ CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert"}
 ROBERTA_POSITIONS = "roberta.embeddings.position_embeddings.weight"
 ROBERTA_TYPES = "roberta.embeddings.token_type_embeddings.weight"
 ROBERTA_PADDING = 1  # if a configuration does not say otherwise
+CLASSIFIER = "classifier"
+OF_TAGS = "ForTokenClassification"
 PAIR_CLASSES = 2
 # Names of the norms in the first releases.
 FIRST_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
@@ -160,7 +162,8 @@ def encoder_config(
         "pad_token_id": padding,
         "torch_dtype": "float32",
     }
-    if (labels := weights.get("label_head/bias")) is not None:
+    labels = weights.get("label_head/bias", weights.get("tag_head/bias"))
+    if labels is not None:
         # Ours are named by task; transformers has one list of classes.
         names = trained.label_names(len(labels))
         config["id2label"] = {str(label): name for label, name in enumerate(names)}
@@ -187,15 +190,17 @@ def encoder_config(
 def _task(kind: Family, weights: Mapping[str, np.ndarray], trained: TrainedAs) -> str:
     """Return the end of the name of the class with the heads of these weights."""
     # A class of Hugging Face has one kind of head.
-    has_labels = "label_head/bias" in weights
-    if "span_head/bias" in weights:
-        if has_labels:
-            raise CheckpointError(
-                "the network has a head of labels and one of spans, and those of other libraries "
-                "have one head; fine-tune SQuAD apart (finetune.groups)"
-            )
+    heads = [head for head in ("label", "span", "tag") if f"{head}_head/bias" in weights]
+    if len(heads) > 1:
+        raise CheckpointError(
+            f"the network has heads of {'s, '.join(heads)}s, and those of other libraries have one "
+            "head; fine-tune each kind apart (finetune.groups)"
+        )
+    if heads == ["span"]:
         return "ForQuestionAnswering"
-    if has_labels:
+    if heads == ["tag"]:
+        return OF_TAGS
+    if heads:
         kinds = [answer.kind for answer in trained.columns.answers.values()]
         # RoBERTa's class of choices has another head than its class of labels, which is ours.
         is_choice = kinds == ["choice"] and kind != "roberta"
@@ -215,16 +220,20 @@ def _task(kind: Family, weights: Mapping[str, np.ndarray], trained: TrainedAs) -
     return "ForPreTraining"
 
 
-def add_roberta_rows(
+def stored_arrays(
     arrays: Mapping[str, np.ndarray], config: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return the state of an encoder-only network with the additional rows of RoBERTa, all zeros.
+    """Return the state of an encoder-only network as its class stores it.
+
+    The head of tags has the name of a classifier, and RoBERTa additional rows, all zeros.
 
     Args:
         arrays: arrays by Hugging Face's names.
         config: its configuration.
     """
-    arrays = dict(arrays)
+    arrays = {
+        name.replace(f"{TAG_HEAD}.", f"{CLASSIFIER}."): array for name, array in arrays.items()
+    }
     if config["model_type"] == "roberta":
         positions = arrays[ROBERTA_POSITIONS]
         arrays[ROBERTA_POSITIONS] = np.pad(positions, ((_unused_positions(config), 0), (0, 0)))
@@ -245,6 +254,10 @@ def standard_arrays(
         config: their configuration.
     """
     kind = config["model_type"]
+    if any(name.endswith(OF_TAGS) for name in config.get("architectures") or ()):
+        arrays = {
+            name.replace(f"{CLASSIFIER}.", f"{TAG_HEAD}."): array for name, array in arrays.items()
+        }
     # A state without heads lacks the name of the family before the names of its weights.
     has_heads = any(name.startswith(f"{kind}.") for name in arrays)
     renamed = {_today(name, kind, has_heads): array for name, array in arrays.items()}

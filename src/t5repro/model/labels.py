@@ -1,8 +1,9 @@
 """The kinds of answers of a network of labels, and the columns of its head.
 
-The answer of a row is one of the labels of its task, a number, one of several options, or a span of
-its text. Labels have a column each; a number has one column, and so has the score of an option; the
-ends of spans have a head of their own.
+The answer of a row is one of the labels of its task, a number, one of several options, a span of
+its text, or a tag for each of its words. Labels have a column each; a number has one column, and so
+has the score of an option; the ends of spans have a head of their own, and tags a column each in a
+third head.
 """
 
 import json
@@ -12,11 +13,11 @@ from typing import Literal, NamedTuple, get_args
 from t5repro.errors import ArtifactError
 from t5repro.strict_json import parse_json
 
-Kind = Literal["label", "number", "choice", "span"]
+Kind = Literal["label", "number", "choice", "span", "tags"]
 Words = tuple[str, ...]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LABEL, NUMBER, CHOICE, SPAN = range(len(KINDS))
+LABEL, NUMBER, CHOICE, SPAN, TAGS = range(len(KINDS))
 
 
 class TaskAnswer(NamedTuple):
@@ -24,7 +25,8 @@ class TaskAnswer(NamedTuple):
 
     Attributes:
         kind: of the answer.
-        words: of its labels or options by index; empty for a number or a span.
+        words: of its labels, options or tags by index; of a span, the text of no answer, if a
+            question may have none; empty for a number.
         segments: of each example; 0 if examples differ.
     """
 
@@ -34,8 +36,8 @@ class TaskAnswer(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Columns of the head."""
-        return len(self.words) if self.kind == "label" else int(self.kind != "span")
+        """Columns of its head; a span has none."""
+        return len(self.words) if self.kind in ("label", "tags") else int(self.kind != "span")
 
     @property
     def options(self) -> int:
@@ -63,6 +65,8 @@ class Columns(NamedTuple):
 class LabelColumns:
     """The columns of all tasks, one task after another in the order of their names.
 
+    Tags have their own head, whose columns count from 0 as well.
+
     Several tasks share one head and read their own columns, which equals a head for each
     (MT-DNN, section 3.1).
 
@@ -73,11 +77,13 @@ class LabelColumns:
     def __init__(self, answers: TaskAnswers) -> None:
         self.answers = {task: answers[task] for task in sorted(answers)}
         self.columns: dict[str, Columns] = {}
-        first = 0
+        self.total = self.tags = 0
         for task, answer in self.answers.items():
+            has_tags = answer.kind == "tags"
+            first = self.tags if has_tags else self.total
             self.columns[task] = Columns(first, answer.columns, KINDS.index(answer.kind))
-            first += answer.columns
-        self.total = first
+            self.tags += answer.columns if has_tags else 0
+            self.total += 0 if has_tags else answer.columns
         self.has_spans = any(answer.kind == "span" for answer in self.answers.values())
         self.options = max((answer.options for answer in self.answers.values()), default=1)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.task_groups import SIMILARITY_TASKS
+from t5repro.vocab.special_ids import UNK_ID
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -67,6 +68,30 @@ class SegmentEncoder:
             self._pair(first, second, swaps=swaps) if len(row) > 1 else self._single(first)
             for row, first, second in zip(rows, firsts, seconds, strict=True)
         ]
+
+    def word_rows(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> tuple[list[SegmentRow], list[list[int]]]:
+        """Return the ids of sentences, word by word, and the positions of the words' first pieces.
+
+        A word that is no piece is the unknown piece. A word that begins behind the end of the row
+        has position 0.
+
+        Args:
+            sentences: words of each.
+
+        Source: BERT, section 5.3: the first piece of a word stands for it.
+        """
+        words = list(dict.fromkeys(word for sentence in sentences for word in sentence))
+        pieces = dict(zip(words, self._vocabulary.encode_batch(words), strict=True))
+        rows, places = [], []
+        for sentence in sentences:
+            ids = [pieces[word] or [UNK_ID] for word in sentence]
+            starts = np.cumsum([len(self._start), *map(len, ids)])[:-1].tolist()
+            rows.append(self._single([number for word in ids for number in word]))
+            last = len(rows[-1].ids) - 1
+            places.append([start if start < last else 0 for start in starts])
+        return rows, places
 
     def _single(self, text: list[int]) -> SegmentRow:
         room = self._length - 2

@@ -1,4 +1,4 @@
-"""The likeliest span of a text from the logits of its windows.
+"""The likeliest span of a text from the logits of its windows, and the odds of no answer.
 
 Source: BERT ``run_squad.write_predictions``. There an answer is the words of the text that equal
 its pieces; here each piece has its characters.
@@ -6,14 +6,14 @@ its pieces; here each piece has its characters.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from t5repro.model.task_rows import TaskRows
 from t5repro.model.windows import Window, best_windows
 
-NO_ANSWER = ""
+DECIMALS = 4  # of odds
 
 
 class SpanLimits(NamedTuple):
@@ -22,16 +22,71 @@ class SpanLimits(NamedTuple):
     Attributes:
         length: most pieces of an answer.
         candidates: likeliest first and last positions of a window.
+        null_threshold: odds above which a question has no answer.
     """
 
     length: int
     candidates: int
+    null_threshold: float = 0.0
 
 
 LIMITS_OF_BERT = SpanLimits(length=30, candidates=20)
 
 
-def best_spans(rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits) -> list[str]:
+class SpanAnswer(NamedTuple):
+    """The answer to a question.
+
+    Attributes:
+        span: the likeliest part of the text; empty without any.
+        null_odds: the logits of no answer, of the window where it is least likely, minus those of
+            `span`, which count as 0 without any.
+    """
+
+    span: str
+    null_odds: float
+
+
+class TaskTexts(NamedTuple):
+    """The answers to the examples of a task.
+
+    Attributes:
+        texts: of each example.
+        spans: behind each text, for a task whose questions may have no answer; else none.
+    """
+
+    texts: list[str]
+    spans: Sequence[SpanAnswer] = ()
+
+    def fields(self) -> Iterator[dict[str, Any]]:
+        """Yield what the file of predictions has of each example besides the example."""
+        if not self.spans:
+            yield from ({"prediction": text} for text in self.texts)
+        for text, answer in zip(self.texts, self.spans, strict=False):
+            yield {"prediction": text, **answer._asdict()}
+
+
+def span_texts(
+    answers: Sequence[SpanAnswer], words: Sequence[str], limits: SpanLimits
+) -> TaskTexts:
+    """Return the texts of answers.
+
+    Args:
+        answers: of each example.
+        words: the text of no answer; none if every question has an answer.
+        limits: with the threshold.
+    """
+    if not words:
+        return TaskTexts([answer.span for answer in answers])
+    texts = [
+        answer.span if answer.span and answer.null_odds <= limits.null_threshold else words[0]
+        for answer in answers
+    ]
+    return TaskTexts(texts, answers)
+
+
+def best_spans(
+    rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits
+) -> list[SpanAnswer]:
     """Return the text with the largest sum of both logits for each example; empty without any.
 
     Args:
@@ -40,19 +95,23 @@ def best_spans(rows: TaskRows, logits: Sequence[np.ndarray], limits: SpanLimits)
             and that it is the last.
         limits: of the spans.
     """
-    answers = [NO_ANSWER] * rows.examples
+    answers = [SpanAnswer("", 0.0)] * rows.examples
     numbered = zip(rows.windows, logits, strict=True)
     for example, group in itertools.groupby(numbered, key=lambda pair: pair[0].example):
         windows = list(group)
         piece_ranges = [window.pieces for window, _ in windows]
         best = best_windows(piece_ranges[-1][1], piece_ranges)
-        score = -np.inf
+        score, text = -np.inf, ""
         for number, (window, values) in enumerate(windows):
             for total, first, last in _spans(window, values, limits):
                 # A span counts only in the window with the most context around its first piece.
                 piece = window.pieces[0] + first - window.row.first_length
                 if total > score and best[piece] == number:
-                    score, answers[example] = total, window.answer(first, last)
+                    score, text = total, window.answer(first, last)
+        # Position 0 is [CLS], where a row without the answer has it.
+        null = min(float(values[0, 0] + values[0, 1]) for _, values in windows)
+        odds = null - (score if np.isfinite(score) else 0.0)
+        answers[example] = SpanAnswer(text, round(odds, DECIMALS))
     return answers
 
 

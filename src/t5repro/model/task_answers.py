@@ -1,4 +1,4 @@
-"""Answers of a network of labels: a label, an option, a number or a span, as text.
+"""Answers of a network of labels: a label, an option, a number, a span or tags, as text.
 
 Networks that write text are scored by the same texts, so scores and submissions do not depend on
 the architecture.
@@ -17,8 +17,9 @@ from t5repro.model.decode_inputs import padded_length
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
-from t5repro.model.span_answers import SpanLimits, best_spans
+from t5repro.model.span_answers import SpanLimits, TaskTexts, best_spans, span_texts
 from t5repro.model.task_rows import TaskRows, trained_task
+from t5repro.task_facts import OUTSIDE
 
 DECIMALS = 4  # of a predicted number
 NumberedRow = tuple[int, SegmentRow]
@@ -46,7 +47,7 @@ def task_answers(
     spans: SpanLimits,
     replicas: int = 1,
     advance: Callable[[int], None] | None = None,
-) -> list[str]:
+) -> TaskTexts:
     """Return the answer to each example of a task.
 
     The padded length of a row depends only on its own ids and `inputs_length`, as in decoding.
@@ -67,7 +68,7 @@ def task_answers(
     """
     trained = trained_task(columns, task)
     (first, width, _), answer = columns.columns[trained], columns.answers[trained]
-    head = _span_head if answer.kind == "span" else _label_head
+    head = {"span": _span_head, "tags": _tag_head}.get(answer.kind, _label_head)
     logits = [np.zeros(0, np.float32)] * len(rows.rows)
     # Every batch has the same number of rows, so each padded length is compiled once.
     size = shared_rows(batch_size, replicas)
@@ -81,13 +82,21 @@ def task_answers(
         if advance:
             advance(len(batch))
     if answer.kind == "span":
-        return best_spans(rows, logits, spans)
+        return span_texts(best_spans(rows, logits, spans), answer.words, spans)
+    if answer.kind == "tags":
+        tags = slice(first, first + width)
+        return TaskTexts(
+            [
+                _tags_as_text(values[:, tags], places, answer.words)
+                for values, places in zip(logits, rows.first_pieces, strict=True)
+            ]
+        )
     row_logits = np.array([values[first : first + width] for values in logits])
     if answer.kind == "number":
-        return [f"{value:.{DECIMALS}f}" for (value,) in row_logits]
+        return TaskTexts([f"{value:.{DECIMALS}f}" for (value,) in row_logits])
     # A row has the columns of its labels, or an example the single columns of its options.
     example_logits = row_logits.reshape(rows.examples, -1)
-    return [answer.words[index] for index in np.argmax(example_logits, axis=1)]
+    return TaskTexts([answer.words[index] for index in np.argmax(example_logits, axis=1)])
 
 
 def _batches(
@@ -126,6 +135,23 @@ def _graph(model: AnsweringNetwork, head: Head, names: Sequence[str], *arrays: T
 def _label_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:
     """Return the logits of labels, numbers and options, (batch, columns)."""
     return model.answer_logits(features)
+
+
+def _tags_as_text(logits: np.ndarray, first_pieces: Sequence[int], tags: Sequence[str]) -> str:
+    """Return the likeliest tag of each word; of a word that was cut off the one outside entities.
+
+    Args:
+        logits: of all positions of a row, (length, tags).
+        first_pieces: position of each word, see `TaskRows`.
+        tags: by index.
+    """
+    likeliest = np.argmax(logits, axis=1)
+    return " ".join(tags[likeliest[place]] if place else OUTSIDE for place in first_pieces)
+
+
+def _tag_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:
+    """Return the logits of the tags of all positions, (batch, length, tags)."""
+    return model.tag_logits(model.encode(features))
 
 
 def _span_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:

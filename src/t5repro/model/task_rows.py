@@ -1,7 +1,8 @@
 """The examples of a task as rows of ids, whatever the kind of its answer.
 
 An example with a label or a number is one row, an example with options, as of COPA, has a row for
-each, and an example with a span of its text as answer has a row for each window of the text.
+each, and an example with a span of its text as answer has a row for each window of the text. An
+example with tags is one row, where the first piece of each word has the tag of the word.
 """
 
 import functools
@@ -38,11 +39,14 @@ class TaskRows(NamedTuple):
         rows: example after example.
         windows: the windows of `rows`, for a task of spans.
         examples: number of examples.
+        first_pieces: position of the first piece of each word of each row, for a task of tags; 0
+            for a word that was cut off.
     """
 
     rows: Sequence[SegmentRow]
     windows: Sequence[Window]
     examples: int
+    first_pieces: Sequence[Sequence[int]] = ()
 
     @property
     def cut(self) -> set[int]:
@@ -105,6 +109,11 @@ class TaskRowEncoder:
             # Made only here: a task without spans has no limit on the length of a question.
             windows = self._window_encoder().windows(segments)
             return TaskRows([window.row for window in windows], windows, len(examples))
+        if answer.kind == "tags":
+            rows, places = self._segment_encoder.word_rows(
+                [text.split(" ") for (text,) in segments]
+            )
+            return TaskRows(rows, (), len(examples), places)
         if answer.kind == "choice":
             # Multiple choice: the context with each option is a row of its own.
             pairs = [
@@ -126,7 +135,8 @@ def _check_texts(examples: Sequence[SegmentTexts], task: str, answer: TaskAnswer
                 f"line {number} of {task} has {len(example.options)} options, and the network was "
                 f"trained with {options}; give it as many, or rerun the rules tasks and finetune"
             )
-        segments = 2 if answer.kind == "span" else answer.segments  # a question and its text
+        # A question and its text, or the words of a sentence.
+        segments = {"span": 2, "tags": 1}.get(answer.kind, answer.segments)
         if segments and len(example.segments) != segments:
             raise ArtifactError(
                 f"line {number} of {task} has {len(example.segments)} segments, and the network "

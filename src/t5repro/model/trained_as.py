@@ -49,7 +49,7 @@ class TrainedAs:
         names: list[str] = []
         answers = self.columns.answers
         for task, answer in answers.items():
-            if answer.kind != "label":
+            if answer.kind not in ("label", "tags"):
                 names += [task] * answer.columns
                 continue
             words = [word or f"LABEL_{index}" for index, word in enumerate(answer.words)]

@@ -28,7 +28,7 @@ from t5repro.model.foreign_weights import (
     quiet_keras_hub,
 )
 from t5repro.model.huggingface_config import gpt_config, t5_config
-from t5repro.model.huggingface_encoders import add_roberta_rows, encoder_config
+from t5repro.model.huggingface_encoders import encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
@@ -163,7 +163,7 @@ def _encoder(
 ) -> Export:
     arrays = to_huggingface(weights, model)
     config = encoder_config(model, weights, padding=PAD_ID, trained=trained)
-    arrays = add_roberta_rows(arrays, config)
+    arrays = stored_arrays(arrays, config)
     ids = {"bos_token_id": special_id(CLS, vocabulary.total_ids)}
     return Export(arrays, config, ids, _encoder_tokenizer(model, vocabulary))
 

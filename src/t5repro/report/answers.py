@@ -14,6 +14,7 @@ from typing import Any
 
 from t5repro.evaluate.score import read_rows
 from t5repro.metrics.question_answering import squad
+from t5repro.metrics.squad_v2 import answer_scores
 from t5repro.report.corpus import safe_text
 from t5repro.report.experiments import Experiment
 from t5repro.report.templates import render
@@ -125,6 +126,10 @@ def is_right(task: Task, row: ScoredRow) -> bool | None:
         answer = answer["answers"]
     if {"squad", "record"}.intersection(task.metrics):
         return squad([answer], [prediction])["em"] > 0
+    if "squad_v2" in task.metrics:
+        return answer_scores(answer, prediction["text"]).em > 0
+    if "entity_f1" in task.metrics:
+        return set(prediction) == set(map(tuple, answer["entities"]))
     return bool(prediction == _label(answer))
 
 

@@ -11,7 +11,7 @@ rows. The metrics of grouped rows have no interval here.
 Source: Efron (1979); percentile intervals. Koehn (2004) for BLEU.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,12 +20,16 @@ from t5repro.array_types import Float64, Int32
 from t5repro.metrics.bleu import bleu_of_sums, bleu_rows
 from t5repro.metrics.question_answering import squad
 from t5repro.metrics.rouge import rouge_rows
+from t5repro.metrics.squad_v2 import squad_v2
 from t5repro.randomness import stream
 from t5repro.tasks.task import ScoredRow, Task
 
 RESAMPLES = 1000
 PERCENTILES = (2.5, 97.5)  # of a 95 % interval
 CHUNK_ROWS = 1_000_000  # drawn at a time for a correlation; about 50 MB
+
+# Metrics with exact match and F1 of a row.
+OF_ANSWERS: Mapping[str, Callable[..., dict[str, float]]] = {"squad": squad, "squad_v2": squad_v2}
 
 Interval = tuple[float, float]
 
@@ -100,10 +104,11 @@ def _resampled(task: Task, rows: Sequence[ScoredRow], draws: Int32) -> dict[str,
         scores["accuracy"] = _means(
             [100.0 * (a == p) for a, p in zip(answers, predictions, strict=True)], draws
         )
-    if "squad" in task.metrics:
-        row_scores = [squad([a], [p]) for a, p in zip(answers, predictions, strict=True)]
-        for name in ("em", "f1"):
-            scores[name] = _means([entry[name] for entry in row_scores], draws)
+    for metric, compute in OF_ANSWERS.items():
+        if metric in task.metrics:
+            row_scores = [compute([a], [p]) for a, p in zip(answers, predictions, strict=True)]
+            for name in ("em", "f1"):
+                scores[name] = _means([entry[name] for entry in row_scores], draws)
     if "rouge" in task.metrics:
         for name, values in rouge_rows(answers, predictions).items():
             scores[name] = _means(values, draws)

@@ -7,6 +7,8 @@ UNDEFINED = "–"
 
 METRIC_TITLES = {
     "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
     "matthews_corrcoef": "Matthews",
     "f1": "F1",
     "mean_3class_f1": "mean F1",
@@ -14,6 +16,14 @@ METRIC_TITLES = {
     "spearman_corrcoef": "Spearman",
     "em": "exact match",
     "exact_match": "exact match",
+    "best_em": "exact match, best threshold",
+    "best_f1": "F1, best threshold",
+    "best_em_threshold": "threshold of the exact match",
+    "best_f1_threshold": "threshold of F1",
+    "has_answer_em": "exact match, with an answer",
+    "has_answer_f1": "F1, with an answer",
+    "no_answer_em": "exact match, without",
+    "no_answer_f1": "F1, without",
     "bleu": "BLEU",
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from t5repro.model.span_answers import TaskTexts
+
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -14,5 +16,5 @@ class Answers(NamedTuple):
         counts: task -> counts of its examples, for the manifest.
     """
 
-    texts: list[dict[str, list[str]]]
+    texts: list[dict[str, TaskTexts]]
     counts: dict[str, dict[str, int]]

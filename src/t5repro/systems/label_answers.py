@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError
+from t5repro.model.span_answers import SpanLimits, TaskTexts
 from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder, TaskRows, encode_rows, texts_of
 from t5repro.progress import Progress
 from t5repro.systems.answers import Answers, Rows
@@ -34,7 +35,7 @@ def answer_labels(
     columns = shared_labels(weight_sets[0])
     encoded = task_rows(settings, vocabulary, texts_of(rows), columns)
     models = [make_network(columns) for _ in weight_sets[0]]
-    texts: list[dict[str, list[str]]] = []
+    texts: list[dict[str, TaskTexts]] = []
     total = len(weight_sets) * sum(len(rows_of_task.rows) for rows_of_task in encoded.values())
     with Progress("predict", total=total, unit="rows", begins="compiling") as progress:
         for paths in weight_sets:
@@ -82,7 +83,7 @@ def answer_rows(
     columns: "LabelColumns",
     replicas: int,
     progress: Progress,
-) -> dict[str, list[str]]:
+) -> dict[str, TaskTexts]:
     """Return task -> the answers of models with their current weights.
 
     Args:
@@ -93,10 +94,10 @@ def answer_rows(
         replicas: devices that share a batch.
         progress: advanced by the rows of each batch.
     """
-    from t5repro.model.span_answers import SpanLimits
     from t5repro.model.task_answers import task_answers
 
-    spans = SpanLimits(settings.evaluate.answer_length, settings.evaluate.span_candidates)
+    evaluate = settings.evaluate
+    spans = SpanLimits(evaluate.answer_length, evaluate.span_candidates, evaluate.null_threshold)
     return {
         task: task_answers(
             models,

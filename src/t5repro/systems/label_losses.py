@@ -1,4 +1,4 @@
-"""Losses of labels, numbers, options and spans.
+"""Losses of labels, numbers, options, spans and tags.
 
 Shape suffixes: B rows of the batch, O options of a row, L positions, C columns of the head.
 """
@@ -96,6 +96,27 @@ def span_losses(spans_B2: Tensor, outputs_BL2: Tensor, segments_BL: Tensor) -> T
         for edge in range(2)
     ]
     return 0.5 * (edge_losses_B[0] + edge_losses_B[1])[:, None]
+
+
+def tag_losses(tags_BL: Tensor, outputs_BLC: Tensor, columns_B3: Tensor) -> Tensor:
+    """Return the mean cross-entropy of the tagged pieces of each row, (batch, 1).
+
+    Args:
+        tags_BL: int32, one more than the column of the tag; 0 at pieces without one.
+        outputs_BLC: float32, all columns of the head of tags.
+        columns_B3: int32, see `labels.Columns`; meaningless for rows with another kind of answer.
+
+    Source: transformers ``BertForTokenClassification``, there over the pieces of the batch (D-053).
+    """
+    columns_C = ops.arange(outputs_BLC.shape[-1], dtype="int32")[None]
+    first_B1, count_B1 = columns_B3[:, :1], columns_B3[:, 1:2]
+    inside_BC = ops.logical_and(columns_C >= first_B1, columns_C < first_B1 + count_B1)
+    own_BLC = ops.where(inside_BC[:, None], outputs_BLC, EXCLUDED)
+    # As in `cross_entropies`, class 0 has no loss.
+    padded = ops.pad(own_BLC, [[0, 0], [0, 0], [1, 0]], constant_values=EXCLUDED)
+    losses_BL = token_losses(tags_BL, padded, z_loss=0.0)
+    tagged_B = ops.sum(ops.cast(tags_BL > 0, floatx()), axis=-1)
+    return (ops.sum(losses_BL, axis=-1) / ops.maximum(tagged_B, 1.0))[:, None]
 
 
 def first_columns(outputs: Tensor, first: Tensor) -> Tensor:

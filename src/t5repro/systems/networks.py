@@ -40,6 +40,7 @@ def _encoder(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> En
         model,
         labels=heads.columns.total,
         predicts_spans=heads.columns.has_spans,
+        tags=heads.columns.tags,
         classifier_dropout=heads.classifier_dropout,
         pair_classes=heads.pair_classes,
         predicts_boundaries=heads.predicts_boundaries,

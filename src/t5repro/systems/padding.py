@@ -36,6 +36,9 @@ def answer_batch(features: Features, rows: int, columns: LabelColumns) -> Batch:
     )
     if columns.has_spans:
         features["answer_span"] = np.zeros((rows, 2), np.int32)
+    if columns.tags:
+        ids = features["encoder_ids"]
+        features["piece_tags"] = np.zeros((rows, ids.shape[-1]), np.int32)
     return features, np.zeros((rows, 1), np.float32)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import VocabularyError
 from t5repro.model.decode_inputs import EncodedInputs, Ids, batches, encode, pad_batch
+from t5repro.model.span_answers import TaskTexts
 from t5repro.progress import Progress
 from t5repro.systems.answers import Answers, Rows
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
@@ -58,7 +59,9 @@ def answer_texts(
     return Answers(
         [
             {
-                task: [vocabulary.decode(ids[task, row]) for row in range(len(task_rows))]
+                task: TaskTexts(
+                    [vocabulary.decode(ids[task, row]) for row in range(len(task_rows))]
+                )
                 for task, task_rows in rows.items()
             }
             for ids in predicted

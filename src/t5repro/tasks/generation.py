@@ -41,12 +41,15 @@ def pad_punctuation(text: str, padded: Pattern[str] = NOT_A_WORD_CHARACTER) -> s
     return WHITESPACE.sub(" ", padded.sub(r" \1 ", text))
 
 
-def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER) -> tuple[Example]:
-    """Write question and context; the target is the first gold answer.
+def format_squad(
+    row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER, no_answer: str = ""
+) -> tuple[Example]:
+    """Write question and context; the target is that of the row, or its first gold answer.
 
     Args:
         row: one question.
         padded: characters with spaces around them in all texts; None for none.
+        no_answer: target of a question without an answer.
 
     Source: released code, `preprocessors.squad`; the paper's appendix D does not pad.
     """
@@ -61,7 +64,9 @@ def format_squad(row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER
         return (Example(inputs, NO_TARGET, row["idx"], None, segments),)
     answers = [pad(answer) for answer in row["answers"]]
     spans = tuple(padded_span(row["context"], context, span, pad) for span in row["spans"])
-    return (Example(inputs, answers[0], row["idx"], answers, segments, spans=spans),)
+    # Of MRQA's sets the target is the answer as the text has it.
+    target = pad(row["target"]) if "target" in row else answers[0] if answers else no_answer
+    return (Example(inputs, target, row["idx"], answers, segments, spans=spans),)
 
 
 def padded_span(

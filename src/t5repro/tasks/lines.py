@@ -5,6 +5,8 @@ Every error names file and line, the value, the allowed values and the cure. `ta
 files of one split, the split's name and a counter of excluded rows, by reason.
 """
 
+import gzip
+import zlib
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,19 +58,27 @@ def open_task_file(path: Path) -> Any:
 
 
 def read_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[tuple[str, str]]:
-    """Yield location and text of each line.
+    """Yield location and text of each line, of a file ``.gz`` those behind its compression.
 
     Only a line feed ends a line, with a carriage return before it or not: sentences contain other
     characters that `str.splitlines` would split at.
 
     Raises:
-        TaskDataError: the file is missing, or a line is not UTF-8.
+        TaskDataError: the file is missing, a line is not UTF-8, or its compression is damaged.
     """
     name = str(path)
+    number = 0
     with open_task_file(path) as handle:
-        for number, line in enumerate(handle, start=1):
-            location = f"{name} line {number}"
-            yield location, decode(line, location, encoding).removesuffix("\n").removesuffix("\r")
+        lines = gzip.GzipFile(fileobj=handle) if path.suffix == ".gz" else handle
+        try:
+            for number, line in enumerate(lines, start=1):
+                location = f"{name} line {number}"
+                text = decode(line, location, encoding)
+                yield location, text.removesuffix("\n").removesuffix("\r")
+        except (OSError, EOFError, zlib.error) as error:
+            raise TaskDataError(
+                f"{name} cannot be read after line {number} ({error}); {CURE}"
+            ) from error
 
 
 def decode(data: bytes, location: str, encoding: str = "utf-8") -> str:

@@ -90,10 +90,10 @@ def texts_in(record: Mapping[str, Any], key: str, location: str) -> list[str]:
     """Return the list of texts at `key`.
 
     Raises:
-        TaskDataError: it is missing or not a list of texts.
+        TaskDataError: it is missing or not a list of texts that UTF-8 can encode.
     """
-    elements = _value(record, key, location, list, "a list of texts")
-    return [text_in({key: element}, key, location) for element in elements]
+    values: list[Any] = _value(record, key, location, list, "a list of texts")
+    return [text_in({key: value}, key, location) for value in values]
 
 
 def text_lists_in(record: Mapping[str, Any], key: str, location: str) -> list[list[str]]:
@@ -162,15 +162,18 @@ def object_of(text: str, location: str) -> dict[str, Any]:
 # SQuAD
 
 
-def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Iterator[Row]:
-    """Yield the questions of SQuAD v1.1 files: id, question, context, gold answers and their spans.
+def read_squad(
+    files: Sequence[Path], split: str, excluded: Counter[str], *, version: str = "1.1"
+) -> Iterator[Row]:
+    """Yield the questions of SQuAD files: id, question, context, gold answers and their spans.
 
     A test file may lack ``answers``. An answer without ``answer_start`` has no span, and neither
-    has one that is not in the context at that character.
+    has one that is not in the context at that character. In version 2.0 a question may have no
+    answer.
     """
     locations: dict[Hashable, str] = {}
     for path in files:
-        for location, context, question in _questions(path):
+        for location, context, question in _questions(path, f"SQuAD v{version} JSON"):
             idx = text_in(question, "id", location)
             location = f"{location} (id {idx})"  # SQuAD's files are one line each
             refuse_repeated(idx, location, locations)
@@ -187,10 +190,7 @@ def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
                     and first_character >= 0
                     and context.startswith(text, first_character)
                 ]
-                if not answers:
-                    raise invalid_data(
-                        location, "answers are", [], "at least one answer", "use SQuAD version 1.1"
-                    )
+                _check_number_of_answers(question, location, answers, version)
             yield {
                 "question": text_in(question, "question", location),
                 "context": context,
@@ -201,7 +201,31 @@ def read_squad(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
             }
 
 
-def _questions(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _check_number_of_answers(
+    question: Mapping[str, Any], location: str, answers: Sequence[str], version: str
+) -> None:
+    """Raise TaskDataError if a question has answers where it must have none, or none at all."""
+    if version == "1.1":
+        if not answers:
+            raise invalid_data(
+                location,
+                "answers are",
+                [],
+                "at least one answer",
+                "use SQuAD version 1.1, or the task of version 2.0",
+            )
+        return
+    # `plausible_answers` of version 2.0 are wrong answers and not read.
+    is_impossible = _value(question, "is_impossible", location, bool, "true or false")
+    if is_impossible == bool(answers):
+        allowed = "no answer" if is_impossible else "at least one answer"
+        raise invalid_data(
+            location, f"is_impossible is {json.dumps(is_impossible)} and answers are", answers,
+            allowed, "download the file again",
+        )  # fmt: skip
+
+
+def _questions(path: Path, form: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield location, context and record of each question of one file."""
     with open_task_file(path) as handle:
         text = decode(handle.read(), str(path))
@@ -213,12 +237,10 @@ def _questions(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
             f"{path} line {error.lineno} column {error.colno}",
             f"not JSON ({error.msg}) near",
             excerpt,
-            "SQuAD v1.1 JSON",
+            form,
         ) from error
     except ValueError as error:
-        raise invalid_data(
-            str(path), f"not JSON ({error}):", text[:40], "SQuAD v1.1 JSON"
-        ) from error
+        raise invalid_data(str(path), f"not JSON ({error}):", text[:40], form) from error
     if not isinstance(root, dict):
         raise invalid_data(str(path), "found", root, "a JSON object with 'data'")
     for a, article in enumerate(list_in(root, "data", str(path))):

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 
 from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import SettingsError, nearest
+from t5repro.tasks.extraction import EXTRACTION
 from t5repro.tasks.generation import GENERATION
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.multiple_choice import MULTIPLE_CHOICE
 from t5repro.tasks.own import own_task
 from t5repro.tasks.snli import SNLI
 from t5repro.tasks.super_glue import SUPER_GLUE
+from t5repro.tasks.tagging import TAGGING
 from t5repro.tasks.task import Task
 from t5repro.tasks.winograd import WINOGRAD
 from t5repro.tasks.wording import apply_text_settings
@@ -35,7 +37,9 @@ def index_by_name(tasks: Sequence[Task]) -> dict[str, Task]:
     return index
 
 
-TASKS = index_by_name((*GLUE, *SUPER_GLUE, *WINOGRAD, *MULTIPLE_CHOICE, *SNLI, *GENERATION))
+TASKS = index_by_name(
+    (*GLUE, *SUPER_GLUE, *WINOGRAD, *MULTIPLE_CHOICE, *SNLI, *GENERATION, *EXTRACTION, *TAGGING)
+)
 DEFAULT_TEXTS = TaskTexts()
 
 

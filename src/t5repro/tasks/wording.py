@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from t5repro.config.sections.tasks import TextSettings
-from t5repro.tasks.generation import ASCII_PUNCTUATION, format_squad
+from t5repro.tasks.extraction import EXTRACTION, read_optional_answer
+from t5repro.tasks.generation import ASCII_PUNCTUATION, GENERATION, format_squad
 from t5repro.tasks.glue import GLUE
 from t5repro.tasks.predictions import label_index, read_number
 from t5repro.tasks.records import read_records
@@ -82,12 +83,21 @@ def keep_markup(task: Task) -> Task:
 
 def without_padding(task: Task) -> Task:
     """Put no spaces around punctuation (paper appendix D; D-010)."""
-    return replace(task, to_examples=partial(format_squad, padded=None))
+    return replace(task, to_examples=_formatter(task, padded=None))
 
 
 def padded_as_in_2022(task: Task) -> Task:
     """Put spaces only around ASCII punctuation (released code since 2022; D-010)."""
-    return replace(task, to_examples=partial(format_squad, padded=ASCII_PUNCTUATION))
+    return replace(task, to_examples=_formatter(task, padded=ASCII_PUNCTUATION))
+
+
+def empty_without_answer(task: Task) -> Task:
+    """Answer with an empty text where there is no answer (D-052)."""
+    return replace(
+        task,
+        to_examples=_formatter(task, no_answer=""),
+        read_prediction=partial(read_optional_answer, no_answer=""),
+    )
 
 
 def winograd_labels(task: Task) -> Task:
@@ -120,6 +130,13 @@ INFERENCE_TASKS = tuple(
     task.name for task in (*GLUE, *SUPER_GLUE, *SNLI) if _writes_hypothesis_first(task)
 )
 
+# Tasks with the text of SQuAD.
+PADDED_TASKS = tuple(
+    task.name
+    for task in (*GENERATION, *EXTRACTION)
+    if getattr(task.to_examples, "func", task.to_examples) is format_squad
+)
+
 SWITCHES = (
     Switch("field_order", "paper", INFERENCE_TASKS, premise_first),
     Switch("stsb_classes", "paper", ("glue_stsb",), similarity_from_one),
@@ -127,8 +144,9 @@ SWITCHES = (
     Switch("wic_part_of_speech", "paper", ("super_glue_wic",), part_of_speech_first),
     Switch("copa_target", "paper", ("super_glue_copa",), true_or_false),
     Switch("multirc_markup", "paper", ("super_glue_multirc",), keep_markup),
-    Switch("squad_punctuation", "paper", ("squad",), without_padding),
-    Switch("squad_punctuation", "code_2022", ("squad",), padded_as_in_2022),
+    Switch("squad_punctuation", "paper", PADDED_TASKS, without_padding),
+    Switch("squad_punctuation", "code_2022", PADDED_TASKS, padded_as_in_2022),
+    Switch("squad_no_answer", "empty", ("squad_2",), empty_without_answer),
     Switch("winograd", "labels", tuple(AS_LABELS), winograd_labels),
 )
 

@@ -63,6 +63,8 @@ def _answer(task: str, *, spans: bool) -> TaskAnswer:
     facts = facts_of(task)
     if facts.answer == "span" and spans:
         return TaskAnswer("span")
+    if facts.answer == "tags" and spans:
+        return TaskAnswer("tags", ("O", "B-", "I-"))
     if facts.answer == "number":
         return TaskAnswer("number")
     if facts.answer == "choice":

@@ -147,7 +147,7 @@ class Samples:
                         replicas=engine().replicas_of(model),
                         spans=LIMITS_OF_BERT,
                     )
-                texts |= {(task, number): text for number, text in enumerate(answers)}
+                texts |= {(task, number): text for number, text in enumerate(answers.texts)}
             return texts
 
         return predict

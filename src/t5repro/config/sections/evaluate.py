@@ -33,6 +33,10 @@ class EvaluateSettings(Section):
     """Maximum length of a span that an encoder only predicts (SQuAD); tokens."""
     span_candidates: int = Field(20, ge=1)
     """Likeliest first and last tokens of a window that the spans of an encoder only are made of."""
+    null_threshold: float = Field(0.0, allow_inf_nan=False)
+    """How much likelier than the likeliest span no answer must be, as the difference of their
+    logits, that an encoder only answers that there is none (SQuAD 2.0).
+    """
     checkpoints: Literal["last", "all"] = "last"
     """Checkpoints of fine-tuning to evaluate: the last, or all that `finetune.keep_checkpoints`
     keeps. The report then shows the best step of each group of tasks in addition to the last.

@@ -52,6 +52,10 @@ class TextSettings(Section):
     around ASCII punctuation, as the released code has it since April 2022 (`code_2022`); or
     unchanged (`paper`) (D-010).
     """
+    squad_no_answer: Literal["unanswerable", "empty"] = "unanswerable"
+    """Target of a question of SQuAD 2.0 without an answer: the word `unanswerable`, or no text
+    (D-052).
+    """
     winograd: Literal["referent", "labels"] = "referent"
     """Answers of WNLI and WSC: the referent of the pronoun as text, as in T5; or one of two labels
     for two texts, as networks of labels need them (D-049). WNLI is then trained on.

@@ -1,4 +1,4 @@
-"""The fine-tuning of an encoder on labels, numbers, choices and spans."""
+"""The fine-tuning of an encoder on labels, numbers, choices, spans and tags."""
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.inputs.batches import Batch

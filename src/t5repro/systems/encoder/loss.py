@@ -10,10 +10,10 @@ from typing import Any
 from keras import ops
 
 from t5repro.engines.engine import engine
-from t5repro.model.labels import SPAN
+from t5repro.model.labels import SPAN, TAGS
 from t5repro.model.layers import Tensor
 from t5repro.systems.answer_loss import AnswerLoss
-from t5repro.systems.label_losses import cross_entropies, span_losses
+from t5repro.systems.label_losses import cross_entropies, span_losses, tag_losses
 from t5repro.systems.loss import Features, Loss
 from t5repro.systems.token_loss import token_losses
 from t5repro.vocab.special_ids import PAD_ID
@@ -100,7 +100,7 @@ class MaskedLoss(Loss):
 
 
 class EncoderAnswerLoss(AnswerLoss):
-    """The loss of an encoder that is fine-tuned on tasks: labels, numbers, options and spans."""
+    """The loss of an encoder that is fine-tuned on tasks: all kinds of answers."""
 
     def target_losses(
         self, network: Any, features: Features, targets: Tensor, *, z_loss: float, training: bool
@@ -112,11 +112,22 @@ class EncoderAnswerLoss(AnswerLoss):
         if self.columns.total:
             logits = network.label_logits(encoded, training=training)
             losses = self.answer_losses(features, targets, logits, segments)
+        columns = features["label_columns"]
         if self.columns.has_spans:
-            span_logits = network.span_logits(encoded)
-            if len(segments.shape) == 3:  # a row with a span has no other options
-                span_logits = ops.reshape(span_logits, (*segments.shape, 2))[:, 0]
-                segments = segments[:, 0]
-            position_losses = span_losses(features["answer_span"], span_logits, segments)
-            losses = ops.where(features["label_columns"][:, 2:] == SPAN, position_losses, losses)
+            span_logits = _of_first_options(network.span_logits(encoded), segments)
+            first_segments = segments if len(segments.shape) == 2 else segments[:, 0]
+            position_losses = span_losses(features["answer_span"], span_logits, first_segments)
+            losses = ops.where(columns[:, 2:] == SPAN, position_losses, losses)
+        if self.columns.tags:
+            tag_logits = network.tag_logits(encoded, training=training)
+            tag_logits = _of_first_options(tag_logits, segments)
+            word_losses = tag_losses(features["piece_tags"], tag_logits, columns)
+            losses = ops.where(columns[:, 2:] == TAGS, word_losses, losses)
         return losses
+
+
+def _of_first_options(logits: Tensor, segments: Tensor) -> Tensor:
+    """Return the logits of the positions of rows; a row with spans or tags has no other option."""
+    if len(segments.shape) == 2:
+        return logits
+    return ops.reshape(logits, (*segments.shape, logits.shape[-1]))[:, 0]
