@@ -66,6 +66,8 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
     checkpoint = files_in(job.start_from) if job.start_from else ()
     seed = repeat_seed(settings.seed, settings.pretrain.repeat)
 
+    start = functools.partial(load_published, model_file=settings.vocab.model_file)
+
     @functools.cache  # batches and counters share the layout of the corpus
     def load() -> "CorpusRows":
         return _load_inputs(settings, "train", token_folder, sentence_folder, seed)
@@ -80,7 +82,7 @@ def pretraining(job: PretrainJob, *, code: Mapping[str, str]) -> "TrainingJob":
         settings=settings,
         training=settings.pretrain,
         seed=single_seed(seed, "pretrain"),
-        initialize=functools.partial(load_published, job.start_from) if job.start_from else None,
+        initialize=functools.partial(start, job.start_from) if job.start_from else None,
         inputs=(*corpus, *held_out, *checkpoint),
         identity=(*(path for path in manifests if path), *checkpoint),
         batches=lambda first_step, steps: load().batches(first_step=first_step, steps=steps),

@@ -10,9 +10,10 @@ LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles
 SPECIAL_PIECES = (
     "[CLS]", "[SEP]", "[MASK]", "_start_", "_delimiter_", "_classify_", "<eod>", "<eop>",
 )  # fmt: skip
-# Files next to a SentencePiece model in which Hugging Face's tokenizers state further tokens.
+# Files next to a vocabulary: in some, Hugging Face's tokenizers state tokens and options.
+MERGES, DEFINITION = "merges.txt", "tokenizer.json"
 TOKENIZER_FILES = (
-    "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.json",
+    "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", DEFINITION,
 )  # fmt: skip
 
 
