@@ -11,7 +11,8 @@ import sentencepiece
 pytest.importorskip("keras")
 from t5repro.errors import ArtifactError, CheckpointError, RawDataError, VocabularyError
 from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
-from t5repro.model.foreign_weights import ForeignVocabulary, read_foreign
+from t5repro.model.foreign_vocabulary import ForeignVocabulary
+from t5repro.model.foreign_weights import read_foreign
 from t5repro.publish.tokenizer_files import VocabularyFiles
 from t5repro.publish.weights import write_huggingface
 from t5repro.train.import_weights import import_weights, write_vocabulary

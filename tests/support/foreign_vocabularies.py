@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,7 @@ def _write(folder: Path, documents: dict[str, Any], name: str, pieces: Sequence[
     return folder / name
 
 
-WRITERS = {
+WRITERS: dict[str, Callable[[Path, Sequence[str], int], Path]] = {
     "bert uncased": lambda folder, lines, size: write_bert(folder, lines, size, lower=True),
     "bert cased": lambda folder, lines, size: write_bert(folder, lines, size, lower=False),
     "bert cased, accents stripped": lambda folder, lines, size: write_bert(

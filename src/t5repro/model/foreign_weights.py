@@ -12,17 +12,24 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
-from t5repro.errors import ArtifactError, CheckpointError, DeviceError, VocabularyError
-from t5repro.files import read_json, refuse_lfs_pointer
+from t5repro.errors import ArtifactError, CheckpointError, DeviceError
+from t5repro.files import read_json
 from t5repro.model import leftovers
 from t5repro.model.checkpoints import read_arrays
+from t5repro.model.foreign_vocabulary import (
+    AXES_OF_IDS,
+    ForeignVocabulary,
+    in_our_order,
+    sentencepiece_in,
+    vocabulary_in,
+)
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_encoders import incomplete_heads
 from t5repro.model.weight_name import WeightName
@@ -33,35 +40,16 @@ from t5repro.model.weight_names import (
     shape_of,
     weight_names,
 )
-from t5repro.vocab.adopted.files import files_beside, find_vocabulary, published_vocabulary
-from t5repro.vocab.id_order import IdOrder, SameOrder
 
 FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
 FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
-FACE_VOCABULARY = "spiece.model"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
-# Weight with a row for each id -> axis of the ids.
-AXES_OF_IDS = {"embedding": 0, "output_matrix": 1, "masked_lm/bias": 0}
 # Settings of `model` that change neither a weight nor what it means.
 NOT_IN_WEIGHTS = {
     "published", "target_marker", "pair_separators", "initializer", "initializer_range",
     "dropout_noise", "activation_dropout", "pooler_dropout",
 }  # fmt: skip
-
-
-class ForeignVocabulary(NamedTuple):
-    """The vocabulary of a folder of weights.
-
-    Attributes:
-        data: as the file of a run, without sentinels if its publisher left them out.
-        file: the file that it was read from.
-        order: of the ids in the files of the folder, and so of the rows of their weights.
-    """
-
-    data: bytes
-    file: Path
-    order: IdOrder = SameOrder()
 
 
 @dataclass(frozen=True)
@@ -191,14 +179,9 @@ def _read_own(folder: Path) -> ForeignWeights:
         else shape_of(weights)  # a file alone: settings that no array shows are the baseline's
     )
     optimizer = read_arrays(folder / OPTIMIZER) if (folder / OPTIMIZER).is_file() else {}
-    return ForeignWeights("t5repro", model, weights, optimizer, _sentencepiece(folder / VOCABULARY))
-
-
-def _sentencepiece(path: Path) -> ForeignVocabulary | None:
-    if not path.is_file():
-        return None
-    refuse_lfs_pointer(path)
-    return ForeignVocabulary(path.read_bytes(), path)
+    return ForeignWeights(
+        "t5repro", model, weights, optimizer, sentencepiece_in(folder / VOCABULARY)
+    )
 
 
 # Hugging Face
@@ -226,44 +209,12 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     arrays = add_shared_arrays(arrays, path, config, model)
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
-    vocabulary = _face_vocabulary(folder, config)
+    vocabulary = vocabulary_in(folder, config)
     if vocabulary is None:
         leftovers.check_tokenizer(folder, config)
     else:
-        weights = _in_our_order(weights, vocabulary)
+        weights = in_our_order(weights, vocabulary)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
-
-
-def _face_vocabulary(folder: Path, config: Mapping[str, Any]) -> ForeignVocabulary | None:
-    path = folder / FACE_VOCABULARY
-    # T5's `tokenizer.json` is a copy of its SentencePiece model.
-    if config["model_type"] in leftovers.T5_TYPES:
-        return _sentencepiece(path)
-    file = path if path.is_file() else find_vocabulary(folder)
-    if file is None:
-        return None
-    data, order = published_vocabulary(file, files_beside(file))
-    return ForeignVocabulary(data, file, order)
-
-
-def _in_our_order(weights: Arrays, vocabulary: ForeignVocabulary) -> Arrays:
-    """Return weights with a row for each id in the order of our ids.
-
-    Raises:
-        VocabularyError: they have rows for more or fewer ids.
-    """
-    order = vocabulary.order
-    axes = {name: axis for name, axis in AXES_OF_IDS.items() if name in weights}
-    lengths = {name: weights[name].shape[axis] for name, axis in axes.items()}
-    other = next((name for name in lengths if lengths[name] != order.foreign_ids), None)
-    if order.foreign_ids is not None and other is not None:
-        raise VocabularyError(
-            f"{other!r} has {lengths[other]:,} rows, {vocabulary.file} has "
-            f"{order.foreign_ids:,} ids; they must be equal: name the files of one checkpoint, or "
-            "cut off rows of added tokens with resize_token_embeddings of transformers"
-        )
-    moved = {name: order.to_ours(weights[name], axis) for name, axis in axes.items()}
-    return {**weights, **moved}
 
 
 def _face_arrays(folder: Path) -> Arrays:
@@ -307,7 +258,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
     for name in weight_names(model):
         value = np.asarray(keras_hub_variable(backbone, name).numpy())
         weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
-    vocabulary = _sentencepiece(folder / HUB_VOCABULARY)
+    vocabulary = sentencepiece_in(folder / HUB_VOCABULARY)
     return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)
 
 
@@ -366,7 +317,7 @@ def _read_released(folder: Path) -> ForeignWeights:
     model = shape_of(weights)
     leftovers.check_names(prefix, arrays, [name.released for name in weight_names(model)])
     slots = _slots(model, weights, arrays)
-    return ForeignWeights("released", model, weights, slots, _sentencepiece(folder / VOCABULARY))
+    return ForeignWeights("released", model, weights, slots, sentencepiece_in(folder / VOCABULARY))
 
 
 def _newest_checkpoint(folder: Path) -> Path:

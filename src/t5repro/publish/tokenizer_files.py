@@ -16,7 +16,7 @@ import numpy as np
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import MERGES, SPECIAL_PIECES, VocabSettings
 from t5repro.errors import VocabularyError
-from t5repro.model.foreign_weights import AXES_OF_IDS, FACE_VOCABULARY
+from t5repro.model.foreign_vocabulary import AXES_OF_IDS, FACE_VOCABULARY
 from t5repro.vocab.adopted.forms import Form
 from t5repro.vocab.adopted.options import CONFIG, NAMES, SPECIAL_TOKENS
 from t5repro.vocab.id_order import FIRST_IDS, MovedOrder

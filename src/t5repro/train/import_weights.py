@@ -11,7 +11,8 @@ from t5repro.errors import VocabularyError
 from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import write_arrays
-from t5repro.model.foreign_weights import ForeignVocabulary, read_foreign
+from t5repro.model.foreign_vocabulary import ForeignVocabulary
+from t5repro.model.foreign_weights import read_foreign
 from t5repro.progress import announce
 from t5repro.vocab.added_tokens import read_added_tokens, tokenizer_files
 from t5repro.vocab.vocabulary import Vocabulary

@@ -14,15 +14,17 @@ Ranges = list[tuple[int, int]]
 
 
 class PieceModel(Protocol):
-    """Pieces with ids in our order, see `id_order`.
+    """Pieces with ids in our order, see `id_order`."""
 
-    Attributes:
-        total_ids: pieces and sentinels.
-        order: order of the ids in the files that the vocabulary came from.
-    """
+    @property
+    def total_ids(self) -> int:
+        """Number of pieces and sentinels."""
+        ...
 
-    total_ids: int
-    order: IdOrder
+    @property
+    def order(self) -> IdOrder:
+        """Order of the ids in the files that the vocabulary came from."""
+        ...
 
     def piece_id(self, piece: str) -> int | None:
         """Return the id of a piece, as its file spells it; None if there is no such piece."""

@@ -4,6 +4,7 @@ Truncation, padding and the template of rows are not compared: the settings of a
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,12 +63,13 @@ def _difference(ours: Any, theirs: Any, place: str) -> tuple[str, Any, Any] | No
         names = [name for name in {**ours, **theirs} if name not in NOT_COMPARED]
         pairs = [(f"{place}.{name}", ours.get(name), theirs.get(name)) for name in names]
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        if ours == theirs:
-            return None
         pairs = [
             (f"{place}[{number}]", left, right)
             for number, (left, right) in enumerate(zip(ours, theirs, strict=True))
         ]
+    elif isinstance(ours, float) and isinstance(theirs, float):
+        # A score that JSON has in other digits.
+        return None if math.isclose(ours, theirs, rel_tol=1e-6) else (place, ours, theirs)
     else:
         # No prefix and an empty one are the same.
         return None if (ours or None) == (theirs or None) else (place, ours, theirs)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import sentencepiece
 
 from t5repro.config.sections.vocab import DEFINITION, MERGES, TOKENIZER_FILES
@@ -120,7 +121,7 @@ def _adopted(pieces: Pieces, source: Path, others: Sequence[Path]) -> Published:
         # Others are compared later: a token of text, or one with another id, is refused.
         if token.id == len(ids) and token.text in form.special_tokens.values():
             ids.setdefault(token.text, token.id)
-    special_tokens = read_special_tokens(form, others, ids)
+    special_tokens = read_special_tokens(form, others, ids, source)
     definition = form.definition(pieces.model(ids, special_tokens.get("unk")), options)
     for path in others:
         if path.name == DEFINITION:
@@ -221,6 +222,8 @@ def _score(piece: str, score: float) -> float:
 def _of_scores(
     scores: Sequence[tuple[str, float]], unknown_id: int, where: Path, stated: Mapping[str, Any]
 ) -> Pieces:
+    # SentencePiece's numbers; readers of JSON differ in the last digit of more.
+    scores = [(piece, float(np.float32(score))) for piece, score in scores]
     ids = {piece: number for number, (piece, _) in enumerate(scores)}
     if len(ids) != len(scores):
         raise VocabularyError(

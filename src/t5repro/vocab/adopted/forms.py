@@ -52,7 +52,12 @@ class Form:
 
     def definition(self, model: Model, options: Options) -> dict[str, Any]:
         """Return what `tokenizers` reads: truncation, padding and special tokens are ours."""
-        empty = {"truncation": None, "padding": None, "added_tokens": [], "post_processor": None}
+        empty: dict[str, Any] = {
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [],
+            "post_processor": None,
+        }
         return {
             "version": "1.0",
             **empty,

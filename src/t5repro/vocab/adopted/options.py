@@ -108,7 +108,7 @@ def _check_class(form: Form, path: Path, name: Any) -> None:
 
 
 def read_special_tokens(
-    form: Form, files: Sequence[Path], vocabulary: Mapping[str, int]
+    form: Form, files: Sequence[Path], vocabulary: Mapping[str, int], source: Path
 ) -> dict[str, str]:
     """Return role -> special token of a vocabulary.
 
@@ -116,6 +116,7 @@ def read_special_tokens(
         form: its form.
         files: files next to it.
         vocabulary: piece -> id.
+        source: file of the pieces, for messages.
 
     Raises:
         VocabularyError: a token that the form needs is not in the vocabulary, or two files name
@@ -140,7 +141,7 @@ def read_special_tokens(
                 continue
             stated = f", which {where} names" if role in named else ""
             raise VocabularyError(
-                f"the vocabulary of {len(vocabulary):,} pieces lacks {token!r}{stated}; "
+                f"{source} has {len(vocabulary):,} pieces and lacks {token!r}{stated}; "
                 f"{form.title} needs it as {NAMES[role][0]}: get the files again, or name another "
                 "checkpoint"
             )
