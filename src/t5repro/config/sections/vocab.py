@@ -43,8 +43,8 @@ class VocabTraining(Section):
     """
     model_file: str = ""
     """Raw file with a vocabulary to use, such as from a published checkpoint: a model of
-    SentencePiece, `vocab.txt`, `vocab.json` or `tokenizer.json`. T5's missing sentinels are appended, others have
-    none (`extra_ids: 0`). Listed files next to it, such as `merges.txt` and
+    SentencePiece, `vocab.txt`, `vocab.json` or `tokenizer.json`. T5's missing sentinels are
+    appended, others have none (`extra_ids: 0`). Listed files next to it, such as `merges.txt` and
     `tokenizer_config.json`, belong to it. If empty, a SentencePiece model is trained.
     """
 
