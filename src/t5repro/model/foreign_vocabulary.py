@@ -43,25 +43,30 @@ def vocabulary_in(folder: Path, config: Mapping[str, Any]) -> ForeignVocabulary 
 
     Raises:
         ArtifactError: a file is damaged.
+        CheckpointError: it has none, and its tokenizer reads bytes.
         VocabularyError: it cannot be used.
     """
     path = folder / FACE_VOCABULARY
+    is_t5 = config["model_type"] in leftovers.T5_TYPES
     # T5's `tokenizer.json` is a copy of its SentencePiece model.
-    if config["model_type"] in leftovers.T5_TYPES:
-        return sentencepiece_in(path)
-    file = path if path.is_file() else find_vocabulary(folder)
+    file = path if path.is_file() else None if is_t5 else find_vocabulary(folder)
     if file is None:
+        leftovers.check_tokenizer(folder, config)
         return None
+    if is_t5:
+        return sentencepiece_in(file)
     data, order = published_vocabulary(file, files_beside(file))
     return ForeignVocabulary(data, file, order)
 
 
-def in_our_order(weights: Arrays, vocabulary: ForeignVocabulary) -> Arrays:
+def in_our_order(weights: Arrays, vocabulary: ForeignVocabulary | None) -> Arrays:
     """Return weights with a row for each id in the order of our ids.
 
     Raises:
         VocabularyError: they have rows for more or fewer ids.
     """
+    if vocabulary is None:
+        return weights
     order = vocabulary.order
     axes = {name: axis for name, axis in AXES_OF_IDS.items() if name in weights}
     lengths = {name: weights[name].shape[axis] for name, axis in axes.items()}

@@ -208,12 +208,8 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     leftovers.check_configuration(path, config)
     arrays = add_shared_arrays(arrays, path, config, model)
     leftovers.check_huggingface(folder, arrays, config, model)
-    weights = from_huggingface(arrays, model)
     vocabulary = vocabulary_in(folder, config)
-    if vocabulary is None:
-        leftovers.check_tokenizer(folder, config)
-    else:
-        weights = in_our_order(weights, vocabulary)
+    weights = in_our_order(from_huggingface(arrays, model), vocabulary)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
 
 
