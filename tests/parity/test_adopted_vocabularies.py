@@ -326,12 +326,12 @@ def test_an_encoder_tuned_on_sst2_answers_there_as_here(run: Run) -> None:
     sentences = [row["segments"][0] for row in read_json_lines(run.examples["validation"])]
     with torch.no_grad():
         inputs = tokenizer(sentences, return_tensors="pt", padding=True)
-        answers = model(**inputs).logits.argmax(-1).tolist()
+        logits = model(**inputs).logits
+        answers = logits.argmax(-1).tolist()
     assert [model.config.id2label[answer] for answer in answers] == [
         row["prediction"] for row in rows
     ]
-    # An ALBERT of this size answers with one label.
-    assert len(set(answers)) == 2 or model.config.model_type == "albert"
+    assert logits.std(0).min() > 1e-4  # networks of this size may answer with one label
 
 
 @pytest.mark.parametrize("run", ["gpt"], indirect=True)
