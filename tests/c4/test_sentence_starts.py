@@ -22,8 +22,9 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_manifest
 from t5repro.jobs.corpus import SentencesJob, TokensJob, VocabJob
 from t5repro.vocab.encode import encode_corpus
-from t5repro.vocab.piece_offsets import PieceOffsets, Pieces, begins_word
+from t5repro.vocab.piece_offsets import PieceOffsets, Pieces
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
+from t5repro.vocab.sentencepiece_model import begins_word
 from t5repro.vocab.token_files import read_ids, read_offsets
 from t5repro.vocab.train import make_vocabulary
 

@@ -16,6 +16,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
 from t5repro.inputs.finetuning import TaskInputs, Tokenised, load_task_inputs, tokenise
+from t5repro.vocab.sentencepiece_model import SentencePieceModel
 from t5repro.vocab.vocabulary import Vocabulary, target_marker_ids
 
 MULTILINGUAL = [
@@ -83,7 +84,8 @@ def test_ids_are_those_of_sentencepiece_where_two_ways_to_cut_score_alike(
     model = tmp_path / "dots.model"
     model.write_bytes(vocabulary.read_bytes() + b"\x0a" + bytes([len(dots)]) + dots)
     # The added piece follows the sentinels, which `Vocabulary.load` refuses.
-    known = Vocabulary(sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes()))
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.read_bytes())
+    known = Vocabulary(SentencePieceModel(model.read_bytes(), processor))
     random = np.random.default_rng(0)
     words = " ".join(MULTILINGUAL[:5]).split()
     texts = [

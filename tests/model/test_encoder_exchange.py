@@ -19,12 +19,8 @@ from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.trained_as import TrainedAs  # noqa: E402
 from t5repro.model.weight_names import from_huggingface, to_huggingface, weight_names  # noqa: E402
-from t5repro.publish.weights import (  # noqa: E402
-    VocabularyFiles,
-    export_weights,
-    write_huggingface,
-    write_keras_hub,
-)
+from t5repro.publish.tokenizer_files import VocabularyFiles  # noqa: E402
+from t5repro.publish.weights import export_weights, write_huggingface, write_keras_hub  # noqa: E402
 from t5repro.train.import_weights import import_weights  # noqa: E402
 from t5repro.train.initialize import load_published  # noqa: E402
 

@@ -19,7 +19,8 @@ from t5repro.model.checkpoints import (  # noqa: E402
 )
 from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
 from t5repro.model.weight_names import shape_of, weight_names  # noqa: E402
-from t5repro.publish.weights import VocabularyFiles, write_huggingface, write_keras_hub  # noqa: E402
+from t5repro.publish.tokenizer_files import VocabularyFiles  # noqa: E402
+from t5repro.publish.weights import write_huggingface, write_keras_hub  # noqa: E402
 
 pytestmark = [
     pytest.mark.keras,
@@ -132,7 +133,7 @@ def test_hugging_face_folders_are_read_back_unchanged(tmp_path, make_model, vari
     foreign = read_foreign(tmp_path)
     assert foreign.model == model.settings
     assert foreign.form == "huggingface"
-    assert foreign.vocabulary == vocabulary.without_sentinels
+    assert foreign.vocabulary.data == vocabulary.without_sentinels
     for name, value in arrays_of(model).items():
         np.testing.assert_array_equal(foreign.weights[name], value)
 
@@ -237,7 +238,7 @@ def test_keras_hub_presets_come_back_and_compute_the_same(tmp_path, preset_of, v
     model, folder = preset_of("1.0")
     foreign = read_foreign(folder)
     assert (foreign.form, foreign.model) == ("keras_hub", model.settings)
-    assert foreign.vocabulary == vocabulary.with_sentinels
+    assert foreign.vocabulary.data == vocabulary.with_sentinels
     for name, value in arrays_of(model).items():
         np.testing.assert_array_equal(foreign.weights[name], value)
 

@@ -18,7 +18,8 @@ from t5repro.model.foreign_weights import read_foreign  # noqa: E402
 from t5repro.model.layers import Dropout  # noqa: E402
 from t5repro.model.sizes import parameter_count  # noqa: E402
 from t5repro.model.weight_names import from_huggingface, to_huggingface, weight_names  # noqa: E402
-from t5repro.publish.weights import VocabularyFiles, write_huggingface, write_keras_hub  # noqa: E402
+from t5repro.publish.tokenizer_files import VocabularyFiles  # noqa: E402
+from t5repro.publish.weights import write_huggingface, write_keras_hub  # noqa: E402
 
 pytestmark = pytest.mark.keras
 

@@ -12,8 +12,10 @@ import sentencepiece
 pytest.importorskip("keras")
 from t5repro.errors import ArtifactError, CheckpointError, RawDataError, VocabularyError
 from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
+from t5repro.model.foreign_vocabulary import ForeignVocabulary
 from t5repro.model.foreign_weights import read_foreign
-from t5repro.publish.weights import VocabularyFiles, write_huggingface
+from t5repro.publish.tokenizer_files import VocabularyFiles
+from t5repro.publish.weights import write_huggingface
 from t5repro.train.import_weights import import_weights, write_vocabulary
 from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
@@ -33,6 +35,10 @@ def pieces(**options):
         **{"vocab_size": 56, "pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1} | options,
     )
     return trained.getvalue()
+
+
+def here(data):
+    return ForeignVocabulary(data, Path("here"))
 
 
 @pytest.fixture
@@ -125,7 +131,7 @@ def test_weights_without_a_vocabulary_say_so(folder, tmp_path, capsys):
     for path in folder.glob("*token*"):
         path.unlink()
     import_weights(folder, tmp_path / "out")
-    assert "has no vocabulary (sentencepiece.model, spiece.model, " in capsys.readouterr().err
+    assert "has no vocabulary (spiece.model, vocab.txt, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ def test_weights_without_a_vocabulary_say_so(folder, tmp_path, capsys):
 )
 def test_a_vocabulary_of_other_ids_is_refused_with_its_file(options, message, tmp_path):
     with pytest.raises(VocabularyError, match=message):
-        write_vocabulary(tmp_path / "v", pieces(**options), rows=128, where=Path("here"))
+        write_vocabulary(tmp_path / "v", here(pieces(**options)), rows=128)
     assert not (tmp_path / "v").exists()
 
 
@@ -161,7 +167,7 @@ def test_a_refused_vocabulary_leaves_no_weights_behind(folder, tmp_path):
 def test_sentinels_that_only_the_settings_of_the_trainer_name_are_no_pieces(tmp_path):
     # Field 3 of the model, its normaliser; protocol buffers merge by concatenation.
     proto = pieces() + bytes([3 << 3 | 2, 14, 1 << 3 | 2, 12]) + b"<extra_id_0>"
-    assert write_vocabulary(tmp_path / "v", proto, rows=64, where=Path("here")) == (56, 8)
+    assert write_vocabulary(tmp_path / "v", here(proto), rows=64) == (56, 8)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,7 @@ def test_sentinels_that_only_the_settings_of_the_trainer_name_are_no_pieces(tmp_
 )
 def test_an_embedding_of_other_rows_than_the_vocabulary_is_refused(rows, message, tmp_path):
     with pytest.raises(VocabularyError, match=message):
-        write_vocabulary(tmp_path / "v", pieces(), rows=rows, where=Path("here"))
+        write_vocabulary(tmp_path / "v", here(pieces()), rows=rows)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "spiece.model"])

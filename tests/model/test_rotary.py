@@ -13,7 +13,8 @@ from t5repro.model.checkpoints import save_weights, weight_variables  # noqa: E4
 from t5repro.model.decode import greedy  # noqa: E402
 from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
 from t5repro.model.rotary import Rotation, rotate, rotation  # noqa: E402
-from t5repro.publish.weights import VocabularyFiles, write_huggingface, write_keras_hub  # noqa: E402
+from t5repro.publish.tokenizer_files import VocabularyFiles  # noqa: E402
+from t5repro.publish.weights import write_huggingface, write_keras_hub  # noqa: E402
 
 pytestmark = pytest.mark.keras
 ROTARY = {"positions": "rotary"}

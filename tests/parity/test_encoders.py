@@ -246,7 +246,8 @@ def test_the_accuracies_of_pretraining_are_those_of_their_heads(kind, tmp_path):
 @pytest.mark.parametrize("pair", CASES, ids=" ".join, indirect=True)
 def test_exported_weights_return_to_the_bit(pair, tmp_path):
     from t5repro.model.checkpoints import weight_variables
-    from t5repro.publish.weights import VocabularyFiles, write_huggingface
+    from t5repro.publish.tokenizer_files import VocabularyFiles
+    from t5repro.publish.weights import write_huggingface
 
     theirs, ours = pair
     arrays = {name: variable.numpy() for name, variable in weight_variables(ours).items()}
@@ -341,7 +342,7 @@ def vocabulary():
 
     import sentencepiece
 
-    from t5repro.publish.weights import VocabularyFiles
+    from t5repro.publish.tokenizer_files import VocabularyFiles
     from t5repro.vocab.special_ids import add_sentinels
 
     trained = io.BytesIO()

@@ -105,7 +105,8 @@ def test_greedy_decoding_writes_the_same_tokens(theirs, ours):
 
 def test_exported_weights_give_the_same_logits(theirs, ours, tmp_path):
     from t5repro.model.checkpoints import weight_variables
-    from t5repro.publish.weights import VocabularyFiles, write_huggingface
+    from t5repro.publish.tokenizer_files import VocabularyFiles
+    from t5repro.publish.weights import write_huggingface
 
     arrays = {name: variable.numpy() for name, variable in weight_variables(ours).items()}
     folder = tmp_path / "exported"

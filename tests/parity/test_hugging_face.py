@@ -42,7 +42,8 @@ def test_exported_weights_give_the_same_logits(shape, inputs, tmp_path):
     from networks import text_network
 
     from t5repro.model.checkpoints import weight_variables
-    from t5repro.publish.weights import VocabularyFiles, write_huggingface
+    from t5repro.publish.tokenizer_files import VocabularyFiles
+    from t5repro.publish.weights import write_huggingface
 
     ours = text_network(shape, embedding_rows=97, dropout_rate=0.0, seed=4)
     noise = np.random.default_rng(4)

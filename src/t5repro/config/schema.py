@@ -20,7 +20,7 @@ from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.evaluate import EvaluateSettings, check_evaluation
 from t5repro.config.sections.finetune import GroupedFinetuneSettings, check_finetuning
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.pretrain import PretrainSettings, check_mode_tokens
+from t5repro.config.sections.pretrain import PretrainSettings, check_sentinels
 from t5repro.config.sections.tasks import TasksSettings
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.training import check_checkpoints
@@ -169,7 +169,7 @@ class Settings(Section):
             check_checkpoints(name, training, self.devices)
         check_mesh(self.devices.mesh, self.model, self.vocab.embedding_rows, trainings)
         check_family(self)
-        check_mode_tokens(self.pretrain, self.vocab)
+        check_sentinels(self.pretrain, self.vocab)
         check_finetuning(self.finetune, self.pretrain, self.model, self.tasks)
         check_evaluation(self.evaluate, self.finetune, self.tasks)
         return self

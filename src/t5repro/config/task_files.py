@@ -12,7 +12,7 @@ from t5repro.config.dependencies import check_answers
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.schema import Settings
-from t5repro.config.sections.vocab import TOKENIZER_FILES
+from t5repro.config.sections.vocab import MERGES, TOKENIZER_FILES
 from t5repro.errors import Keys, SettingsError, nearest
 from t5repro.task_facts import SPLITS
 from t5repro.task_table import BY_NAME
@@ -114,10 +114,11 @@ def vocabulary_files(settings: Settings) -> list[str]:
 
 
 def tokenizer_files(settings: Settings) -> list[str]:
-    """Return the listed files next to the ready-made vocabulary that may state more tokens."""
-    folder, sources = PurePosixPath(settings.vocab.model_file).parent, raw_files(settings)
-    names = [(folder / name).as_posix() for name in TOKENIZER_FILES]
-    return [name for name in names if settings.vocab.model_file and name in sources]
+    """Return the listed files next to the ready-made vocabulary that may belong to it."""
+    model, sources = settings.vocab.model_file, raw_files(settings)
+    folder = PurePosixPath(model).parent
+    names = [(folder / name).as_posix() for name in (*TOKENIZER_FILES, MERGES)]
+    return [name for name in names if model and name in sources and name != model]
 
 
 def task_files(settings: Settings, task: str) -> dict[str, list[str]]:

@@ -7,7 +7,8 @@ from t5repro.files import read_json, sha256_of, write_json, write_text
 from t5repro.hub.card import model_card
 from t5repro.hub.model_facts import ModelFacts, model_facts
 from t5repro.publish.new_folder import new_folder
-from t5repro.publish.weights import GENERATION_CONFIG, TOKENIZER_CONFIG, export_weights
+from t5repro.publish.weights import GENERATION_CONFIG, export_weights
+from t5repro.vocab.adopted.options import CONFIG as TOKENIZER_CONFIG
 
 CARD = "README.md"
 

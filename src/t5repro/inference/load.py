@@ -66,21 +66,18 @@ def imported_model(folder: Path) -> Model:
     prepare(default_devices(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.checkpoints import write_arrays
     from t5repro.model.foreign_weights import fit, read_foreign
-    from t5repro.train.import_weights import vocabulary_file, write_vocabulary
+    from t5repro.train.import_weights import VOCABULARIES, write_vocabulary
 
     foreign = read_foreign(folder)
     if foreign.vocabulary is None:
         raise ArtifactError(
-            f"{folder} has weights but no vocabulary; put its SentencePiece model there, as "
-            "spiece.model beside weights of Hugging Face"
+            f"{folder} has weights but no vocabulary; put its files there: of Hugging Face "
+            f"{VOCABULARIES}"
         )
     kept = tempfile.TemporaryDirectory(prefix="t5repro-")
     weights, vocabulary = Path(kept.name) / WEIGHTS, Path(kept.name) / VOCABULARY
     pieces, sentinels = write_vocabulary(
-        vocabulary,
-        foreign.vocabulary,
-        rows=foreign.embedding_rows,
-        where=vocabulary_file(folder) or folder,
+        vocabulary, foreign.vocabulary, rows=foreign.embedding_rows
     )
     settings = PredictStage(
         vocab=VocabSettings(vocab_size=pieces, extra_ids=sentinels),

@@ -20,9 +20,16 @@ from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError, DeviceError
-from t5repro.files import read_json, refuse_lfs_pointer
+from t5repro.files import read_json
 from t5repro.model import leftovers
 from t5repro.model.checkpoints import read_arrays
+from t5repro.model.foreign_vocabulary import (
+    AXES_OF_IDS,
+    ForeignVocabulary,
+    in_our_order,
+    sentencepiece_in,
+    vocabulary_in,
+)
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_encoders import incomplete_heads
 from t5repro.model.weight_name import WeightName
@@ -36,7 +43,6 @@ from t5repro.model.weight_names import (
 
 FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
 FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
-FACE_VOCABULARY = "spiece.model"
 HUB_WEIGHTS = "model.weights.h5"
 HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 # Settings of `model` that change neither a weight nor what it means.
@@ -55,14 +61,15 @@ class ForeignWeights:
         model: shape of the network.
         weights: float32 arrays by path in our model.
         optimizer: Adafactor's moments and step by our names; empty if there are none.
-        vocabulary: SentencePiece model of the folder, unchanged; absent if the folder lacks one.
+        vocabulary: of the folder; absent if the folder lacks one. Rows of the weights are in the
+            order of our ids.
     """
 
     form: str
     model: ModelSettings
     weights: Arrays
     optimizer: Arrays = field(default_factory=dict)
-    vocabulary: bytes | None = None
+    vocabulary: ForeignVocabulary | None = None
 
     @property
     def embedding_rows(self) -> int:
@@ -132,7 +139,7 @@ def fit(
             "weights have"
         )
     weights = dict(foreign.weights)
-    for name, axis in (("embedding", 0), ("output_matrix", 1), ("masked_lm/bias", 0)):
+    for name, axis in AXES_OF_IDS.items():
         if name in weights and rows < embedding_rows:
             widths = [(0, 0)] * weights[name].ndim
             widths[axis] = (0, embedding_rows - rows)
@@ -172,14 +179,9 @@ def _read_own(folder: Path) -> ForeignWeights:
         else shape_of(weights)  # a file alone: settings that no array shows are the baseline's
     )
     optimizer = read_arrays(folder / OPTIMIZER) if (folder / OPTIMIZER).is_file() else {}
-    return ForeignWeights("t5repro", model, weights, optimizer, _bytes(folder / VOCABULARY))
-
-
-def _bytes(path: Path) -> bytes | None:
-    if not path.is_file():
-        return None
-    refuse_lfs_pointer(path)
-    return path.read_bytes()
+    return ForeignWeights(
+        "t5repro", model, weights, optimizer, sentencepiece_in(folder / VOCABULARY)
+    )
 
 
 # Hugging Face
@@ -208,9 +210,8 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
     leftovers.check_shape(path, weights, model)
-    vocabulary = _bytes(folder / FACE_VOCABULARY)
-    if vocabulary is None:
-        leftovers.check_tokenizer(folder, config)
+    vocabulary = vocabulary_in(folder, config)
+    weights = in_our_order(weights, vocabulary)
     return ForeignWeights("huggingface", model, weights, vocabulary=vocabulary)
 
 
@@ -255,7 +256,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
     for name in weight_names(model):
         value = np.asarray(keras_hub_variable(backbone, name).numpy())
         weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
-    vocabulary = _bytes(folder / HUB_VOCABULARY)
+    vocabulary = sentencepiece_in(folder / HUB_VOCABULARY)
     return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)
 
 
@@ -314,7 +315,7 @@ def _read_released(folder: Path) -> ForeignWeights:
     model = shape_of(weights)
     leftovers.check_names(prefix, arrays, [name.released for name in weight_names(model)])
     slots = _slots(model, weights, arrays)
-    return ForeignWeights("released", model, weights, slots, _bytes(folder / VOCABULARY))
+    return ForeignWeights("released", model, weights, slots, sentencepiece_in(folder / VOCABULARY))
 
 
 def _newest_checkpoint(folder: Path) -> Path:

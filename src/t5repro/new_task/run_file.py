@@ -22,6 +22,7 @@ from t5repro.new_task.start import Start, below_working_folder
 from t5repro.task_table import BY_NAME
 from t5repro.tasks.own import own_task
 from t5repro.tasks.task import Example
+from t5repro.vocab.adopted.files import files_beside, published_vocabulary
 from t5repro.vocab.vocabulary import Vocabulary
 
 MULTIPLE = 16  # lengths are rounded up to one of these; tokens
@@ -75,7 +76,9 @@ def new_task(
     # A share that the user gives is kept.
     shares = () if options.validation else SHARES
     definition, examples = _split_examples(name, file, proposal, shares)
-    vocabulary = Vocabulary.load(start.vocabulary)
+    file = start.vocabulary
+    published = published_vocabulary(file, files_beside(file))
+    vocabulary = Vocabulary.from_bytes(published.data, file)
     vocabulary.check_labels(definition.labels, "name words for the labels: --labels WORD,WORD")
     files = dict.fromkeys(path for paths in definition.files.values() for path in paths)
     sections = {

@@ -31,7 +31,7 @@ class Start:
         origin: their origin, for `data.sources`.
         licence: their licence.
         files: every file of the folder, and the vocabulary.
-        vocabulary: SentencePiece model.
+        vocabulary: its file: of a run, or of a checkpoint as it was published.
         settings: section -> settings that the weights require, where they differ from the
             baseline; for a run also its devices and its learning rate of fine-tuning.
     """
@@ -172,28 +172,24 @@ def _start_of_checkpoint(folder: Path) -> Start:
 
     prepare(default_devices(), any_threads=True)  # before the reader of a preset imports Keras
     from t5repro.model.foreign_weights import read_foreign
-    from t5repro.train.import_weights import VOCABULARIES, vocabulary_file, write_vocabulary
+    from t5repro.train.import_weights import VOCABULARIES, write_vocabulary
 
     foreign = read_foreign(folder)
-    vocabulary = vocabulary_file(folder)
-    if vocabulary is None:
+    if foreign.vocabulary is None:
         raise ArtifactError(
-            f"{folder} has weights but no vocabulary; put its SentencePiece model there, as "
-            f"{' or '.join(VOCABULARIES)}"
+            f"{folder} has weights but no vocabulary; put its files there: of Hugging Face "
+            f"{VOCABULARIES}"
         )
     with tempfile.TemporaryDirectory() as temporary:
         pieces, sentinels = write_vocabulary(
-            Path(temporary) / "vocabulary",
-            vocabulary.read_bytes(),
-            rows=foreign.embedding_rows,
-            where=vocabulary,
+            Path(temporary) / "vocabulary", foreign.vocabulary, rows=foreign.embedding_rows
         )
     return Start(
         folder,
         origin=f"{foreign.form} weights in {folder.as_posix()}",
         licence="not stated",
         files=_files(folder),
-        vocabulary=vocabulary,
+        vocabulary=foreign.vocabulary.file,
         settings={
             "vocab": _sizes(VocabSettings(vocab_size=pieces, extra_ids=sentinels)),
             "model": _changes(foreign.model),

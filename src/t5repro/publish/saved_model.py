@@ -57,12 +57,13 @@ def _save(settings: PredictStage, *, weights: Path, vocabulary: Path, folder: Pa
     from t5repro.systems.answering import build_network
     from t5repro.systems.text_answers import check_vocabulary
 
-    total_ids = Vocabulary.load(vocabulary).total_ids
+    loaded = Vocabulary.load(vocabulary)
+    total_ids, proto = loaded.total_ids, loaded.pieces.sentencepiece_model()
     check_vocabulary(settings, total_ids=total_ids)
     model = build_network(settings)
     weights_file = weights_next_to(weights)
     load_weights(weights_file, model)
-    module = serving_module(settings, model, vocabulary.read_bytes(), total_ids=total_ids)
+    module = serving_module(settings, model, proto, total_ids=total_ids)
     signatures = {"serving_default": module.greedy, "beam": module.beam}
     tf.saved_model.save(module, str(folder), signatures=signatures)
 

@@ -5,7 +5,6 @@ test in which the library reads the files.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,15 +13,14 @@ from safetensors.numpy import save
 
 from t5repro.artifacts import WEIGHTS
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
-from t5repro.errors import ArtifactError, CheckpointError, SettingsError, VocabularyError
+from t5repro.config.sections.vocab import VocabSettings
+from t5repro.errors import ArtifactError, CheckpointError, SettingsError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import read_arrays, read_labels
 from t5repro.model.encoder_heads import LABEL_HEAD
 from t5repro.model.foreign_weights import (
     FACE_CONFIG,
-    FACE_VOCABULARY,
     FACE_WEIGHTS,
     keras_hub_variable,
     quiet_keras_hub,
@@ -31,42 +29,19 @@ from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_encoders import encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
-from t5repro.vocab.special_ids import EOS_ID, PAD_ID, add_sentinels
+from t5repro.publish.tokenizer_files import CLS, TokenizerFiles, vocabulary_files
+from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 from t5repro.vocab.special_pieces import special_id
-from t5repro.vocab.vocabulary import Vocabulary
 
 GENERATION_CONFIG = "generation_config.json"
-TOKENIZER_CONFIG = "tokenizer_config.json"
-SPECIAL_TOKENS = "special_tokens_map.json"
-CLS, SEP, MASK = SPECIAL_PIECES[:3]
-TOKENS = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-# Vocabulary, special tokens, and other values of the tokenizer's configuration.
-Tokenizer = tuple[bytes, dict[str, str], dict[str, object]]
 HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub
-
-
-@dataclass(frozen=True)
-class VocabularyFiles:
-    """A vocabulary in the two variants that other libraries read.
-
-    Attributes:
-        with_sentinels: SentencePiece model of this project.
-        without_sentinels: the same without the sentinels at its end.
-        sentinels: number of sentinels.
-        total_ids: pieces and sentinels.
-    """
-
-    with_sentinels: bytes
-    without_sentinels: bytes
-    sentinels: int
-    total_ids: int = 0
 
 
 def write_huggingface(
     folder: Path,
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
-    vocabulary: VocabularyFiles,
+    vocabulary: TokenizerFiles,
     trained: TrainedAs = UNKNOWN,
 ) -> list[Path]:
     """Write a folder that ``T5ForConditionalGeneration.from_pretrained`` reads.
@@ -77,7 +52,8 @@ def write_huggingface(
     ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
-    encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does.
+    encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does. An adopted vocabulary
+    is read by the class of its family.
 
     Args:
         folder: receives the files.
@@ -89,22 +65,26 @@ def write_huggingface(
     Returns:
         The files.
     """
-    export = EXPORTS[model.family.name](model, weights, vocabulary, trained)
+    export = EXPORTS[model.family.name](
+        model, vocabulary.in_foreign_order(weights), vocabulary, trained
+    )
     # Without this entry of its metadata transformers refuses the file.
     data = save(dict(sorted(export.arrays.items())), metadata={"format": "pt"})
-    write_bytes(folder / FACE_WEIGHTS, data)
-    proto, special_tokens, tokenizer = export.tokenizer
-    write_bytes(folder / FACE_VOCABULARY, proto)
-    ids = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, **export.ids}
+    named = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, **export.ids}
+    ids = {name: vocabulary.foreign_id(number) for name, number in named.items()}
+    known = {name: number for name, number in ids.items() if number is not None}
     documents = {
-        FACE_CONFIG: export.config | ids,
-        GENERATION_CONFIG: ids,
-        TOKENIZER_CONFIG: special_tokens | tokenizer,
-        SPECIAL_TOKENS: special_tokens,
+        FACE_WEIGHTS: data,
+        FACE_CONFIG: export.config | known,
+        GENERATION_CONFIG: known,
+        **vocabulary.documents(model),
     }
-    for name, values in documents.items():
-        write_json(folder / name, values)
-    return [folder / name for name in (FACE_WEIGHTS, FACE_VOCABULARY, *documents)]
+    for name, content in documents.items():
+        if isinstance(content, bytes):
+            write_bytes(folder / name, content)
+        else:
+            write_json(folder / name, content)
+    return [folder / name for name in documents]
 
 
 class Export(NamedTuple):
@@ -113,33 +93,31 @@ class Export(NamedTuple):
     Attributes:
         arrays: weights by their names there.
         config: of the network.
-        ids: of special tokens.
-        tokenizer: of the vocabulary.
+        ids: ours of special tokens.
     """
 
     arrays: Mapping[str, np.ndarray]
     config: dict[str, Any]
     ids: dict[str, int]
-    tokenizer: Tokenizer
 
 
 def _t5(
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
-    vocabulary: VocabularyFiles,
+    vocabulary: TokenizerFiles,
     trained: TrainedAs,
 ) -> Export:
     arrays = to_huggingface(weights, model)
     rows = int(weights["embedding"].shape[0])
     config = t5_config(model, embedding_rows=rows, dropout_rate=trained.dropout_rate)
     ids = {"decoder_start_token_id": PAD_ID}
-    return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
+    return Export(arrays, config, ids)
 
 
 def _gpt(
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
-    vocabulary: VocabularyFiles,
+    vocabulary: TokenizerFiles,
     trained: TrainedAs,
 ) -> Export:
     if any(name.startswith(LABEL_HEAD) for name in weights):
@@ -152,56 +130,24 @@ def _gpt(
     rows = int(weights["embedding"].shape[0])
     config = gpt_config(model, embedding_rows=rows, dropout_rate=trained.dropout_rate)
     ids = {"bos_token_id": PAD_ID}  # the first id of each row
-    return Export(arrays, config, ids, _t5_tokenizer(vocabulary))
+    return Export(arrays, config, ids)
 
 
 def _encoder(
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
-    vocabulary: VocabularyFiles,
+    vocabulary: TokenizerFiles,
     trained: TrainedAs,
 ) -> Export:
     arrays = to_huggingface(weights, model)
-    config = encoder_config(model, weights, padding=PAD_ID, trained=trained)
+    padding = vocabulary.foreign_id(PAD_ID)
+    config = encoder_config(model, weights, padding=padding or 0, trained=trained)
     arrays = stored_arrays(arrays, config)
-    ids = {"bos_token_id": special_id(CLS, vocabulary.total_ids)}
-    return Export(arrays, config, ids, _encoder_tokenizer(model, vocabulary))
-
-
-def _t5_tokenizer(vocabulary: VocabularyFiles) -> Tokenizer:
-    values = {"tokenizer_class": "T5Tokenizer", "extra_ids": vocabulary.sentinels, "legacy": True}
-    return vocabulary.without_sentinels, TOKENS, values
-
-
-def _encoder_tokenizer(model: ModelSettings, vocabulary: VocabularyFiles) -> Tokenizer:
-    """Return a tokenizer that writes ``[CLS] a [SEP] b [SEP]``, with types if the network has them.
-
-    RoBERTa's second separator has to be added by the caller.
-    """
-    names = {"bos_token": CLS, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK}
-    # Their ids follow the vocabulary's, which must contain its sentinels.
-    added = {
-        str(special_id(piece, vocabulary.total_ids)): {
-            "content": piece,
-            "lstrip": piece == MASK,  # includes the space before it, as a word does
-            "normalized": False,
-            "rstrip": False,
-            "single_word": False,
-            "special": True,
-        }
-        for piece in (CLS, SEP, MASK)
-    }
-    types = ["token_type_ids"] if model.token_types else []
-    values: dict[str, object] = {
-        "tokenizer_class": "BigBirdTokenizer",
-        "added_tokens_decoder": added,
-        "model_input_names": ["input_ids", *types, "attention_mask"],
-    }
-    return vocabulary.with_sentinels, TOKENS | names, values
+    return Export(arrays, config, {"bos_token_id": special_id(CLS, vocabulary.total_ids)})
 
 
 EXPORTS: Mapping[
-    str, Callable[[ModelSettings, Mapping[str, np.ndarray], VocabularyFiles, TrainedAs], Export]
+    str, Callable[[ModelSettings, Mapping[str, np.ndarray], TokenizerFiles, TrainedAs], Export]
 ] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
 
 
@@ -209,7 +155,7 @@ def write_keras_hub(
     folder: Path,
     model: ModelSettings,
     weights: Mapping[str, np.ndarray],
-    vocabulary: VocabularyFiles,
+    vocabulary: TokenizerFiles,
     trained: TrainedAs = UNKNOWN,
 ) -> list[Path]:
     """Write a preset that ``keras_hub.models.T5Seq2SeqLM.from_preset`` reads.
@@ -225,6 +171,7 @@ def write_keras_hub(
         CheckpointError: no other library, or not keras-hub's T5, can have this shape.
     """
     _check_hub_shape(model)
+    proto = vocabulary.sentencepiece_model()
     names = weight_names(model)
     import keras_hub
 
@@ -246,7 +193,7 @@ def write_keras_hub(
             value = float32_array(weights[name.path], transposed=name.transposed_in_keras_hub)
             keras_hub_variable(backbone, name).assign(value)
         preprocessor = keras_hub.models.T5Seq2SeqLMPreprocessor(
-            keras_hub.models.T5Tokenizer(proto=vocabulary.with_sentinels)
+            keras_hub.models.T5Tokenizer(proto=proto)
         )
         folder.mkdir(parents=True, exist_ok=True)
         keras_hub.models.T5Seq2SeqLM(backbone, preprocessor).save_to_preset(str(folder))
@@ -279,7 +226,7 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
 
     Args:
         manifest: manifest of `pretrain` or `finetune`; the weights are in its folder.
-        vocabulary: SentencePiece model of the run.
+        vocabulary: vocabulary of the run.
         form: a key of `WRITERS`.
         folder: receives the files.
 
@@ -304,7 +251,7 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
         folder,
         model,
         weights,
-        vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"])),
+        vocabulary_files(vocabulary, VocabSettings.model_validate(settings["vocab"]), model),
         TrainedAs.of_settings(settings, read_labels(manifest.parent / WEIGHTS)),
     )
     remove_leftovers(files)  # of an export that was killed
@@ -323,29 +270,6 @@ def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path
             "export a model that was fine-tuned without adapters (finetune.method: all), and a "
             "RoBERTa that was pre-trained without a pair task"
         )
-
-
-def vocabulary_files(path: Path, vocab: VocabSettings) -> VocabularyFiles:
-    """Return a vocabulary with and without its sentinels.
-
-    Raises:
-        VocabularyError: its size is not the one of the settings.
-    """
-    vocabulary = Vocabulary.load(path)
-    if vocabulary.total_ids != vocab.total_ids:
-        raise VocabularyError(
-            f"{path} has {vocabulary.total_ids} ids, the weights were trained with "
-            f"{vocab.total_ids}; give the vocabulary of the same run"
-        )
-    proto = path.read_bytes()
-    # A serialised message followed by another is their merge, so sentinels are a plain suffix.
-    sentinels = add_sentinels(b"", vocabulary.extra_ids)
-    return VocabularyFiles(
-        with_sentinels=proto,
-        without_sentinels=proto.removesuffix(sentinels),
-        sentinels=vocabulary.extra_ids,
-        total_ids=vocabulary.total_ids,
-    )
 
 
 WRITERS: dict[str, Callable[..., list[Path]]] = {

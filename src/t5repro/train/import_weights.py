@@ -11,14 +11,14 @@ from t5repro.errors import VocabularyError
 from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import write_arrays
-from t5repro.model.foreign_weights import FACE_VOCABULARY, HUB_VOCABULARY, read_foreign
+from t5repro.model.foreign_vocabulary import ForeignVocabulary
+from t5repro.model.foreign_weights import read_foreign
 from t5repro.progress import announce
 from t5repro.vocab.added_tokens import read_added_tokens, tokenizer_files
-from t5repro.vocab.special_ids import add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
 SETTINGS = "settings.yaml"
-VOCABULARIES = (VOCABULARY, FACE_VOCABULARY, HUB_VOCABULARY)
+VOCABULARIES = "spiece.model, vocab.txt, vocab.json with merges.txt, tokenizer.json"
 SENTINELS = 100  # of T5, for a vocabulary without any
 
 
@@ -35,22 +35,18 @@ def import_weights(source: Path, folder: Path) -> None:
         VocabularyError: the vocabulary is not T5's, or does not belong to the weights.
     """
     foreign = read_foreign(source)
-    vocabulary = vocabulary_file(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]
     settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
     if foreign.vocabulary is not None:
         pieces, sentinels = write_vocabulary(
-            folder / VOCABULARY,
-            foreign.vocabulary,
-            rows=foreign.embedding_rows,
-            where=vocabulary or source,
+            folder / VOCABULARY, foreign.vocabulary, rows=foreign.embedding_rows
         )
         settings["vocab"] = {"vocab_size": pieces, "extra_ids": sentinels}
         outputs.append(folder / VOCABULARY)
     else:
         announce(
-            f"import_weights: {source} has no vocabulary ({', '.join(VOCABULARIES)}); a run that "
-            "starts from these weights names their SentencePiece model in vocab.model_file"
+            f"import_weights: {source} has no vocabulary ({VOCABULARIES}); a run that starts from "
+            "these weights names their SentencePiece model in vocab.model_file"
         )
     write_arrays(outputs[0], foreign.weights)  # after the vocabulary, which may be refused
     if foreign.optimizer:
@@ -68,31 +64,29 @@ def import_weights(source: Path, folder: Path) -> None:
     remove_leftovers([folder / MANIFEST, *outputs])  # of an import that was killed
 
 
-def vocabulary_file(folder: Path) -> Path | None:
-    """Return the SentencePiece model in a folder of weights, if it has one."""
-    return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), None)
-
-
-def write_vocabulary(path: Path, proto: bytes, *, rows: int, where: Path) -> tuple[int, int]:
+def write_vocabulary(path: Path, foreign: ForeignVocabulary, *, rows: int) -> tuple[int, int]:
     """Write a vocabulary, with sentinels appended if it has none; return pieces and sentinels.
 
     Args:
         path: file to write.
-        proto: SentencePiece model, serialised; most publishers leave out the sentinels.
+        foreign: the vocabulary; most publishers leave out T5's sentinels. Files of a tokenizer next
+            to it state their number.
         rows: rows of the embedding; a small model has fewer sentinels than T5.
-        where: file of the model. Files of a tokenizer next to it state the number of sentinels.
 
     Raises:
         ArtifactError: it, or a file of the tokenizer, is damaged.
         VocabularyError: its special ids are not T5's, the embedding has other rows, or the
             tokenizer has tokens with other ids.
     """
-    vocabulary = Vocabulary.from_bytes(proto, where)
+    data, where = foreign.data, foreign.file
+    vocabulary = Vocabulary.from_bytes(data, where)
     added = read_added_tokens(tokenizer_files(where))
-    sentinels = added.sentinels or min(SENTINELS, rows - vocabulary.total_ids)
+    # Only vocabularies with T5's order of ids have sentinels.
+    usual = min(SENTINELS, rows - vocabulary.total_ids)
+    sentinels = added.sentinels or (usual if vocabulary.pieces.order.foreign_ids is None else 0)
     if not vocabulary.extra_ids and sentinels > 0:
-        proto = add_sentinels(proto, sentinels)
-        vocabulary = Vocabulary.from_bytes(proto, where)
+        data = vocabulary.pieces.with_sentinels(sentinels)
+        vocabulary = Vocabulary.from_bytes(data, where)
     padded = -(-vocabulary.total_ids // LANES) * LANES
     if not vocabulary.total_ids <= rows <= padded:
         raise VocabularyError(
@@ -107,5 +101,5 @@ def write_vocabulary(path: Path, proto: bytes, *, rows: int, where: Path) -> tup
             )
         )
     added.check(vocabulary)
-    write_bytes(path, proto)
+    write_bytes(path, data)
     return vocabulary.total_ids - vocabulary.extra_ids, vocabulary.extra_ids

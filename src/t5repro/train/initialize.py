@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.artifacts import OPTIMIZER, WEIGHTS
+from t5repro.errors import CheckpointError
 from t5repro.model.checkpoints import (
     assign,
     load_optimizer,
@@ -17,7 +18,9 @@ from t5repro.model.encoder_heads import shared_weights
 from t5repro.model.foreign_weights import fit, read_foreign
 
 
-def load_published(folder: Path, model: Any, *, continues: bool = True) -> str:
+def load_published(
+    folder: Path, model: Any, *, continues: bool = True, model_file: str = ""
+) -> str:
     """Set a model to a published checkpoint, and its optimizer if the checkpoint has its state.
 
     Args:
@@ -26,16 +29,24 @@ def load_published(folder: Path, model: Any, *, continues: bool = True) -> str:
             this optimizer, it keeps its initial one, and so do heads of an encoder only that the
             checkpoint lacks.
         continues: whether the optimizer continues; otherwise it keeps its initial state.
+        model_file: raw file of the vocabulary of the run; empty if the run trained it.
 
     Returns:
         The source of the weights, for the log.
 
     Raises:
         ArtifactError: the folder contains no readable weights.
-        CheckpointError: the settings describe another network.
+        CheckpointError: the settings describe another network, or the order of ids is not known.
     """
     published = read_foreign(folder)
     network = model.network
+    has_order = published.vocabulary or published.form != "huggingface" or not model_file
+    if not has_order and network.settings.architecture != "encoder_decoder":
+        raise CheckpointError(
+            f"{folder} has no vocabulary, and vocab.model_file is {model_file!r}; which row of the "
+            "embedding belongs to which piece is then not known: put the files of the vocabulary "
+            "next to the weights, and list them in data.sources"
+        )
     weights = fit(published, network.settings, embedding_rows=network.embedding_rows, where=folder)
     assign(folder, *shared_weights(weights, weight_variables(network)), "the model")
     network.rows_in_use = rows_in_use(weights)

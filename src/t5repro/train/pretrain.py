@@ -122,7 +122,10 @@ def _start(job: PretrainJob) -> _Start:
         return _Start(load, arrays, (job.weights,))
     if job.start_from is not None:
         files = files_in(job.start_from)
-        load = functools.partial(load_published, job.start_from, continues=continues)
+        model_file = job.settings.vocab.model_file
+        load = functools.partial(
+            load_published, job.start_from, continues=continues, model_file=model_file
+        )
         return _Start(load, files, files)
     return _Start()
 

@@ -1,9 +1,9 @@
-"""Tokens that a tokenizer of Hugging Face has in addition to its SentencePiece model.
+"""Tokens that a tokenizer of Hugging Face has in addition to its vocabulary.
 
 Files next to the model state them: `added_tokens.json` and `tokenizer.json` with ids,
 `tokenizer_config.json` with ids, names or the number of sentinels, `special_tokens_map.json` with
-names. Text is encoded with the SentencePiece model only, so a token that would get another id, or
-none, makes other inputs than the weights were trained on.
+names. Text is encoded with the vocabulary only, so a token that would get another id, or none,
+makes other inputs than the weights were trained on. Ids are those of the tokenizer.
 """
 
 import re
@@ -106,7 +106,7 @@ def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
     """Return the statements of the files of a tokenizer.
 
     Args:
-        files: files with names in `TOKENIZER_FILES`.
+        files: files; those with names in `TOKENIZER_FILES` are read.
 
     Raises:
         ArtifactError: a file is not JSON.
@@ -115,6 +115,8 @@ def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
     tokens: list[AddedToken] = []
     extra_ids = None
     for path in files:
+        if path.name not in READERS:
+            continue
         values = read_json(path)
         if not isinstance(values, dict):
             raise ArtifactError(f"{path} has a {type(values).__name__}; it must be a mapping")
@@ -144,13 +146,14 @@ def _token(text: Any, number: Any, path: Path) -> AddedToken:
 
 
 def _id_of(token: AddedToken, vocabulary: Vocabulary) -> int | None:
-    """Return the id of a token in our rows of the embedding; None if it has none."""
+    """Return the id of a token in the order of its tokenizer; None if it has none."""
     number = token.sentinel
     if number is not None:
         return vocabulary.total_ids - 1 - number if number < vocabulary.extra_ids else None
-    if token.text in SPECIAL_PIECES:
-        return special_id(token.text, vocabulary.total_ids)
-    return vocabulary.piece_id(token.text)
+    actual = vocabulary.piece_id(token.text)
+    if actual is None and token.text in SPECIAL_PIECES:
+        actual = special_id(token.text, vocabulary.total_ids)
+    return None if actual is None else vocabulary.pieces.order.foreign_id(actual)
 
 
 def _of_mapping(values: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:

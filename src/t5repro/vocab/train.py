@@ -1,25 +1,25 @@
-"""Trains the SentencePiece vocabulary, or adopts an existing one (paper section 2.2).
+"""Trains a SentencePiece vocabulary, or adopts an existing one (paper section 2.2).
 
 Reads the text of `sample`, writes a SentencePiece model and the list of its pieces. Pieces come
 from SentencePiece's unigram trainer with only the special ids changed; the sentinels of span
 corruption are then appended to the model file, so that every reader of SentencePiece models has
-them.
+them. Vocabularies of other libraries are read by `adopted`.
 """
 
 import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import sentencepiece
 
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.errors import ArtifactError, SettingsError, VocabularyError
-from t5repro.files import refuse_lfs_pointer, write_bytes, write_manifest, write_text
+from t5repro.files import write_bytes, write_manifest, write_text
 from t5repro.jobs.corpus import VocabJob
 from t5repro.progress import announce
 from t5repro.vocab.added_tokens import read_added_tokens
+from t5repro.vocab.adopted.files import published_vocabulary
 from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -34,7 +34,7 @@ def make_vocabulary(job: VocabJob) -> None:
 
     Raises:
         SettingsError: the job has both of them, or neither.
-        ArtifactError: the file is missing, or is not a SentencePiece model.
+        ArtifactError: the file is missing or damaged.
         VocabularyError: the vocabulary does not have the number of ids of the settings.
     """
     if job.sample and not job.model_file:
@@ -60,49 +60,49 @@ def train_vocabulary(job: VocabJob, sample: Path) -> None:
     size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
     announce(f"vocab: training {size:,} pieces on {sample.stat().st_size:,} bytes of text")
     proto = add_sentinels(train_pieces(job.settings, sample), extra_ids)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    total = processor.get_piece_size()
+    vocabulary = Vocabulary.from_bytes(proto, sample)
+    total = vocabulary.total_ids
     if total != size + extra_ids:
         raise VocabularyError(
             f"the trained model has {total} ids, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; the installed sentencepiece does not fit this project's lock file"
         )
-    _write_vocabulary(job, processor, proto, sample)
+    _write_vocabulary(job, vocabulary, sample)
 
 
 def adopt_vocabulary(job: VocabJob, source: Path) -> None:
-    """Write an existing vocabulary, with sentinels appended if it has none.
+    """Write an existing vocabulary, with sentinels appended if it is a T5's and has none.
 
     Raises:
-        ArtifactError: the source is missing or is not a SentencePiece model.
+        ArtifactError: the source is missing, damaged or of no form that can be adopted.
         VocabularyError: it has another number of ids than the settings, or its tokenizer has
-            tokens with other ids.
+            tokens with other ids or options that cannot be used.
     """
     if not source.is_file():
         raise ArtifactError(f"{source} is missing; vocab.model_file names it")
     size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
-    refuse_lfs_pointer(source)
-    proto = source.read_bytes()
-    if not Vocabulary.from_bytes(proto, source).extra_ids:
-        proto = add_sentinels(proto, extra_ids)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    total = processor.get_piece_size()
+    published = published_vocabulary(source, job.tokenizer)
+    vocabulary = Vocabulary.from_bytes(published.data, source)
+    if not vocabulary.extra_ids:
+        vocabulary = Vocabulary.from_bytes(vocabulary.pieces.with_sentinels(extra_ids), source)
+    total = vocabulary.total_ids
     if total != size + extra_ids:
         raise VocabularyError(
             f"{source} has {total} ids with its sentinels, vocab.vocab_size + vocab.extra_ids is "
             f"{size + extra_ids}; set vocab.vocab_size to {total - extra_ids}"
         )
-    read_added_tokens(job.tokenizer).check(Vocabulary.from_bytes(proto, source))
-    _write_vocabulary(job, processor, proto, source)
+    read_added_tokens(job.tokenizer).check(vocabulary)
+    _write_vocabulary(job, vocabulary, source)
 
 
-def _write_vocabulary(job: VocabJob, processor: Any, proto: bytes, source: Path) -> None:
+def _write_vocabulary(job: VocabJob, vocabulary: Vocabulary, source: Path) -> None:
     size, extra_ids = job.settings.vocab.vocab_size, job.settings.vocab.extra_ids
-    write_bytes(job.model, proto)
+    pieces = vocabulary.pieces
+    write_bytes(job.model, pieces.with_sentinels(0))
     write_text(
         job.pieces,
         "".join(
-            f"{processor.id_to_piece(number)}\t{processor.get_score(number):g}\n"
+            f"{pieces.spelling(number)}\t{pieces.score(number):g}\n"
             for number in range(size + extra_ids)
         ),
     )

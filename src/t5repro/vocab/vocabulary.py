@@ -1,33 +1,29 @@
-"""The trained vocabulary: text to ids and back (paper section 2.2).
+"""The vocabulary of a run: text to ids and back (paper section 2.2).
 
-SentencePiece normalises text itself, with the rules stored in the model file (NFKC, white space
-collapsed), so no caller may normalise before: pre-training, fine-tuning and prediction
+A vocabulary normalises text itself, with the rules stored in its file (SentencePiece: NFKC, white
+space collapsed), so no caller may normalise before: pre-training, fine-tuning and prediction
 would then see different ids.
 """
 
-import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
-
-import sentencepiece
+from typing import Self
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.errors import ArtifactError, SettingsError, VocabularyError
+from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import refuse_lfs_pointer
-from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, sentinel_piece
+from t5repro.vocab.piece_model import PieceModel, read_piece_model
+from t5repro.vocab.special_ids import EOS_ID, UNK_ID, sentinel_piece
 
-PLAIN_SENTINEL = re.compile(rb"<extra_id_\d+>")
 TARGETS_AT_ONCE = 10_000  # ids of all targets of a large task would not fit into memory
 SHOWN_CHARACTERS = 40  # of a target that the vocabulary changes
 TARGET_WORD = "target:"  # between inputs and targets in the paper's text
 
 
 class Vocabulary:
-    """A trained vocabulary: pieces, followed by the sentinels.
+    """A trained or adopted vocabulary: pieces, followed by the sentinels.
 
     Attributes:
         total_ids: pieces and sentinels.
@@ -39,16 +35,16 @@ class Vocabulary:
         assert vocabulary.decode([*ids, EOS_ID, 7]) == "Thank you"
     """
 
-    def __init__(self, processor: Any) -> None:
-        self._processor = processor
-        self.total_ids: int = processor.get_piece_size()
+    def __init__(self, pieces: PieceModel) -> None:
+        self._pieces = pieces
+        self.total_ids = pieces.total_ids
         self.extra_ids = 0
         while self.piece_id(sentinel_piece(self.extra_ids)) is not None:
             self.extra_ids += 1
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a SentencePiece model.
+        """Read the vocabulary of a run.
 
         Raises:
             ArtifactError: it is missing or damaged.
@@ -60,11 +56,11 @@ class Vocabulary:
         return cls.from_bytes(path.read_bytes(), path, cure="delete it and rerun the rule vocab")
 
     @classmethod
-    def from_bytes(cls, proto: bytes, where: Path, *, cure: str = "get it again") -> Self:
-        """Return the vocabulary of a serialised SentencePiece model.
+    def from_bytes(cls, data: bytes, where: Path, *, cure: str = "get it again") -> Self:
+        """Return the vocabulary of the content of a file.
 
         Args:
-            proto: the model.
+            data: a serialised SentencePiece model, or what `adopted.files` makes of other files.
             where: its file, for messages.
             cure: instruction to the user if it is damaged.
 
@@ -72,61 +68,24 @@ class Vocabulary:
             ArtifactError: it is damaged.
             VocabularyError: its special ids or its sentinels are not T5's.
         """
-        processor = sentencepiece.SentencePieceProcessor()
-        try:
-            processor.load_from_serialized_proto(proto)
-        except RuntimeError as error:
-            raise ArtifactError(f"{where} is not a SentencePiece model; {cure}") from error
-        if not all(map(math.isfinite, processor.GetScore(list(range(len(processor)))))):
-            raise ArtifactError(f"{where} has scores of pieces that are no numbers; {cure}")
-        expected = (PAD_ID, EOS_ID, UNK_ID, NO_ID)
-        actual = (processor.pad_id(), processor.eos_id(), processor.unk_id(), processor.bos_id())
-        if actual != expected:
-            raise VocabularyError(
-                f"{where} has pad, eos, unk, bos {actual}, T5 needs {expected}; name the "
-                "vocabulary of a T5, or have the rule vocab train one"
-            )
-        vocabulary = cls(processor)
-        vocabulary._check_sentinels(proto, where)
-        return vocabulary
+        return cls(read_piece_model(data, where, cure))
 
-    def _check_sentinels(self, proto: bytes, where: Path) -> None:
-        """Refuse sentinels that are not the last ids in descending order, or have no space sign."""
-        # Where the model does not have them as pieces, the bytes name them in its settings only.
-        texts = {text.decode() for text in PLAIN_SENTINEL.findall(proto)}
-        plain = sorted(text for text in texts if self.piece_id(text) is not None)
-        if plain:
-            raise VocabularyError(
-                f"{where} has the piece {plain[0]!r} as id {self.piece_id(plain[0])} "
-                f"({len(plain)} such pieces); T5's sentinels are the last ids and begin with "
-                f"SentencePiece's sign for a space, as {sentinel_piece(0)!r}: weights of this "
-                "vocabulary cannot be used, and for a new training remove the pieces from its "
-                "user-defined symbols"
-            )
-        for number in range(self.extra_ids):
-            actual = self.piece_id(sentinel_piece(number))
-            if actual != self.total_ids - 1 - number:
-                raise VocabularyError(
-                    f"{where} has {sentinel_piece(number)!r} as id {actual}; T5's sentinels are "
-                    f"the last ids in descending order, here {self.total_ids - 1 - number}: name "
-                    "another vocabulary, or remove the pieces from its user-defined symbols"
-                )
+    @property
+    def pieces(self) -> PieceModel:
+        """Its pieces: their spellings, scores and positions, and the order of their ids."""
+        return self._pieces
 
     def piece_id(self, piece: str) -> int | None:
         """Return the id of a piece, as the model spells it; None if the vocabulary lacks it."""
-        number: int = self._processor.piece_to_id(piece)
-        # SentencePiece returns the unknown id for a piece that the model lacks.
-        return None if number == UNK_ID else number
+        return self._pieces.piece_id(piece)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without EOS."""
-        ids: list[int] = self._processor.encode(text)
-        return ids
+        return self._pieces.encode(text)
 
     def encode_batch(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
         """Return the ids of each text, without EOS; the ids do not depend on `threads`."""
-        ids: list[list[int]] = self._processor.encode(list(texts), num_threads=threads)
-        return ids
+        return self._pieces.encode_batch(texts, threads)
 
     def encode_with_ranges(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the ids of a text, without EOS, and the characters that each of them stands for.
@@ -134,8 +93,7 @@ class Vocabulary:
         A range is the first character in `text` and the one after the last; it may include the
         space before a word, and is empty for a piece that normalisation added.
         """
-        pieces = self._processor.encode(text, out_type="immutable_proto").pieces
-        return [piece.id for piece in pieces], [(piece.begin, piece.end) for piece in pieces]
+        return self._pieces.encode_ranges([text], 1)[0]
 
     def check_labels(self, labels: Sequence[str], cure: str) -> None:
         """Refuse labels that a model with this vocabulary cannot write.
@@ -204,8 +162,7 @@ class Vocabulary:
                 break
             # The embedding has more rows than the vocabulary has ids; a model can produce them.
             before_eos.append(int(number) if number < self.total_ids else UNK_ID)
-        text: str = self._processor.decode(before_eos)
-        return text
+        return self._pieces.decode(before_eos)
 
 
 def _change(target: str, written: str) -> str:

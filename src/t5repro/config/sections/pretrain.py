@@ -10,6 +10,8 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 
+WITH_SENTINELS = ("replace_spans", "mass_style", "bert_style", "mixture_of_denoisers")
+
 
 class Denoiser(Section):
     """One denoiser of the objective `mixture_of_denoisers` (UL2)."""
@@ -218,8 +220,17 @@ def _check_prefix_density(objective: str, noise_density: float) -> None:
         raise ValueError(f"noise_density of objective prefix_lm is {noise_density}; at most 0.5")
 
 
-def check_mode_tokens(pretrain: PretrainSettings, vocab: VocabSettings) -> None:
-    """Raise ValueError if mode tokens, which are sentinels, leave none for spans."""
+def check_sentinels(pretrain: PretrainSettings, vocab: VocabSettings) -> None:
+    """Raise ValueError if the objective writes more sentinels than the vocabulary has.
+
+    Mode tokens are sentinels, and must leave one for spans.
+    """
+    if pretrain.objective in WITH_SENTINELS and pretrain.steps and not vocab.extra_ids:
+        raise ValueError(
+            f"vocab.extra_ids is 0, but pretrain.objective {pretrain.objective} writes sentinels, "
+            "which vocabularies of BERT, RoBERTa, GPT and ALBERT lack; set pretrain.objective to "
+            "prefix_lm or lm, or use the SentencePiece model of a T5"
+        )
     mode_tokens = {denoiser.mode_token for denoiser in pretrain.denoisers} - {""}
     if mode_tokens and vocab.extra_ids < 4:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Settings of the SentencePiece vocabulary (`vocab.*`) and of its stages (paper section 3.1.3)."""
+"""Settings of the vocabulary (`vocab.*`) and of its stages (paper section 3.1.3)."""
 
 from pydantic import Field
 
@@ -10,9 +10,10 @@ LANES = 128  # rows of the embedding are padded to a multiple of this (TPU tiles
 SPECIAL_PIECES = (
     "[CLS]", "[SEP]", "[MASK]", "_start_", "_delimiter_", "_classify_", "<eod>", "<eop>",
 )  # fmt: skip
-# Files next to a SentencePiece model in which Hugging Face's tokenizers state further tokens.
+# Files next to a vocabulary: in some, Hugging Face's tokenizers state tokens and options.
+MERGES, DEFINITION = "merges.txt", "tokenizer.json"
 TOKENIZER_FILES = (
-    "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.json",
+    "added_tokens.json", "tokenizer_config.json", "special_tokens_map.json", DEFINITION,
 )  # fmt: skip
 
 
@@ -31,7 +32,7 @@ class VocabTraining(Section):
     """The part of `vocab` that training reads."""
 
     vocab_size: int = Field(32_000, ge=16, le=1_000_000)
-    """Number of pieces, without sentinels."""
+    """Number of pieces, without sentinels; `weights import` tells that of another vocabulary."""
     extra_ids: int = Field(100, ge=0, le=10_000)
     """Number of sentinels `<extra_id_k>`."""
     character_coverage: float = Field(0.9995, gt=0.9, le=1)
@@ -41,14 +42,15 @@ class VocabTraining(Section):
     as the underscore of `not_entailment`.
     """
     model_file: str = ""
-    """Raw file with a SentencePiece model to use, such as from a published checkpoint. Missing
-    sentinels are appended. Listed files of its tokenizer next to it, such as
-    `tokenizer_config.json`, are compared with it. If empty, a model is trained.
+    """Raw file with a vocabulary to use, such as from a published checkpoint: a model of
+    SentencePiece, `vocab.txt`, `vocab.json` or `tokenizer.json`. T5's missing sentinels are
+    appended, others have none (`extra_ids: 0`). Listed files next to it, such as `merges.txt` and
+    `tokenizer_config.json`, belong to it. If empty, a SentencePiece model is trained.
     """
 
 
 class VocabSettings(VocabSample, VocabTraining):
-    """The SentencePiece vocabulary (paper section 3.1.3)."""
+    """The vocabulary (paper section 3.1.3)."""
 
     @property
     def total_ids(self) -> int:

@@ -1,0 +1,267 @@
+"""Reads the vocabulary of a published checkpoint, of whatever library, as the file of a run.
+
+A SentencePiece model with T5's special ids stays as it is. Of the other forms `TokenizerModel` is
+made, whose file has all that decides ids: pieces, merges, normalisation and special tokens.
+"""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import sentencepiece
+
+from t5repro.config.sections.vocab import DEFINITION, MERGES, TOKENIZER_FILES
+from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.files import read_file, refuse_lfs_pointer
+from t5repro.vocab.added_tokens import read_added_tokens
+from t5repro.vocab.adopted.comparison import check_equal, read_definition
+from t5repro.vocab.adopted.forms import (
+    CHARSMAP,
+    FORMS,
+    SPACE_BYTE,
+    Form,
+    Model,
+    byte_pairs,
+    charsmap_of,
+    unigram,
+    word_piece,
+)
+from t5repro.vocab.adopted.options import CONFIG, read_options, read_special_tokens
+from t5repro.vocab.adopted.piece_files import (
+    check_ids,
+    check_merges,
+    end_of_words,
+    read_ids,
+    read_merges,
+    read_word_pieces,
+)
+from t5repro.vocab.id_order import IdOrder, SameOrder
+from t5repro.vocab.tokenizer_model import TokenizerModel
+
+NAMES = ("vocab.txt", "vocab.json", DEFINITION)  # of vocabularies, besides SentencePiece models
+BYTES = 256
+UNIGRAM = 1  # model_type of SentencePiece's trainer
+# ALBERT's tokenizer cuts a comma from the digit before it; a piece of both is so unlikely instead.
+PENALTY_OF_NUMBER_AND_COMMA = 100.0
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a vocabulary, as its files have them.
+
+    Attributes:
+        form: how they are spelled.
+        ids: piece -> id.
+        model: returns the model for all pieces, with added tokens, and the unknown token.
+        stated: options that the files of the pieces state.
+    """
+
+    form: Form
+    ids: Mapping[str, int]
+    model: Callable[[Mapping[str, int], str | None], Model]
+    stated: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Published(NamedTuple):
+    """The vocabulary of a published checkpoint.
+
+    Attributes:
+        data: the file of a run.
+        order: of the ids in its files, and so of the rows of its weights.
+    """
+
+    data: bytes
+    order: IdOrder
+
+
+def find_vocabulary(folder: Path) -> Path | None:
+    """Return the file of the vocabulary in a folder of another library, SentencePiece apart."""
+    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+
+
+def files_beside(source: Path) -> list[Path]:
+    """Return the files next to a vocabulary that may belong to it."""
+    names = (MERGES, *TOKENIZER_FILES)
+    return [path for name in names if (path := source.parent / name).is_file() and path != source]
+
+
+def published_vocabulary(source: Path, others: Sequence[Path]) -> Published:
+    """Return the vocabulary of a published checkpoint.
+
+    Args:
+        source: a SentencePiece model, ``vocab.txt``, ``vocab.json``, ``tokenizer.json``, or the
+            vocabulary of a run.
+        others: files next to it that may belong to it.
+
+    Raises:
+        ArtifactError: a file is missing or damaged.
+        VocabularyError: the pieces, merges, options or special tokens cannot be used; names which.
+    """
+    refuse_lfs_pointer(source)
+    if source.name == DEFINITION:
+        return _adopted(_of_definition(source), source, [source, *others])
+    if source.suffix == ".txt":
+        return _adopted(_word_pieces(source, others), source, others)
+    if source.suffix == ".json":
+        return _adopted(_byte_pairs(source, others), source, others)
+    data = read_file(source)
+    if not _is_albert(data):
+        return Published(data, SameOrder())  # its reader checks it
+    return _adopted(_albert(data, source, others), source, others)
+
+
+def _adopted(pieces: Pieces, source: Path, others: Sequence[Path]) -> Published:
+    form = pieces.form
+    options = read_options(form, others, pieces.stated)
+    ids = dict(pieces.ids)
+    for token in read_added_tokens(others).tokens:
+        # Others are compared later: a token of text, or one with another id, is refused.
+        if token.id == len(ids) and token.text in form.special_tokens.values():
+            ids.setdefault(token.text, token.id)
+    special_tokens = read_special_tokens(form, others, ids, source)
+    definition = form.definition(pieces.model(ids, special_tokens.get("unk")), options)
+    for path in others:
+        if path.name == DEFINITION:
+            check_equal(definition, path, source)
+    model = TokenizerModel(form, special_tokens, definition)
+    return Published(model.to_bytes(), model.order)
+
+
+def _word_pieces(source: Path, others: Sequence[Path]) -> Pieces:
+    if not any(path.name in (CONFIG, DEFINITION) for path in others):
+        raise VocabularyError(
+            f"{source} has neither {CONFIG} nor {DEFINITION} next to it, which say whether text is "
+            f'lower-cased; write {CONFIG} with {{"do_lower_case": true}} or false, as the '
+            "checkpoint was trained, and list it in data.sources"
+        )
+    return _of_word_pieces(read_word_pieces(source))
+
+
+def _of_word_pieces(ids: Mapping[str, int]) -> Pieces:
+    return Pieces(FORMS["bert"], ids, lambda all_ids, unknown: word_piece(all_ids, str(unknown)))
+
+
+def _byte_pairs(source: Path, others: Sequence[Path]) -> Pieces:
+    merges = next((path for path in others if path.name == MERGES), None)
+    if merges is None:
+        raise ArtifactError(
+            f"{source} has no {MERGES} next to it, without which its pieces cannot be made: put it "
+            "there, and list it in data.sources"
+        )
+    ids, pairs = read_ids(source), read_merges(merges)
+    return _of_byte_pairs(ids, pairs, merges)
+
+
+def _of_byte_pairs(ids: Mapping[str, int], pairs: Sequence[Sequence[str]], where: Path) -> Pieces:
+    end = end_of_words(ids)
+    check_merges([(left, right) for left, right in pairs], ids, where, end=end)
+    name = "gpt" if end else "roberta" if {"<s>", "</s>"} <= set(ids) else "gpt2"
+    if not end:
+        _check_bytes(ids, where)
+
+    def model(all_ids: Mapping[str, int], unknown: str | None) -> Model:
+        # Bytes spell every text: RoBERTa's unknown token is in no row.
+        return byte_pairs(all_ids, pairs, unknown=unknown if end else None, end=end)
+
+    return Pieces(FORMS[name], ids, model)
+
+
+def _check_bytes(ids: Mapping[str, int], where: Path) -> None:
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    missing = sorted(letter for letter in ByteLevel.alphabet() if letter not in ids)
+    if missing:
+        raise VocabularyError(
+            f"{where.parent} has a vocabulary that lacks {len(missing)} of the {BYTES} letters of "
+            f"bytes, such as {missing[0]!r} ({SPACE_BYTE!r} is that of a space); text with them "
+            "would be lost: get the files again"
+        )
+
+
+def _is_albert(data: bytes) -> bool:
+    """Return whether a model has ALBERT's special pieces, in place of T5's."""
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.load_from_serialized_proto(data)
+    except RuntimeError:
+        return False  # the reader of the vocabulary refuses it, and says why
+    has_pieces = processor.unk_id() not in map(processor.piece_to_id, ("[CLS]", "[SEP]", "[MASK]"))
+    return has_pieces and processor.eos_id() != 1
+
+
+def _albert(data: bytes, source: Path, others: Sequence[Path]) -> Pieces:
+    from sentencepiece import sentencepiece_model_pb2
+
+    if not any(path.name in (CONFIG, DEFINITION) for path in others):
+        raise VocabularyError(
+            f"{source} is ALBERT's and has neither {CONFIG} nor {DEFINITION} next to it, which say "
+            f'whether text is lower-cased; write {CONFIG} with {{"do_lower_case": true}}, and '
+            "list it in data.sources"
+        )
+    model = sentencepiece_model_pb2.ModelProto.FromString(data)
+    if model.trainer_spec.model_type != UNIGRAM or model.trainer_spec.byte_fallback:
+        raise VocabularyError(
+            f"{source} is a SentencePiece model of type {model.trainer_spec.model_type} with "
+            f"byte_fallback {model.trainer_spec.byte_fallback}; ALBERT's is a unigram model (1) "
+            "without: name the spiece.model of an ALBERT"
+        )
+    scores = [(piece.piece, _score(piece.piece, piece.score)) for piece in model.pieces]
+    charsmap = model.normalizer_spec.precompiled_charsmap
+    stated = {CHARSMAP: base64.b64encode(charsmap).decode()} if charsmap else {}
+    return _of_scores(scores, model.trainer_spec.unk_id, source, stated)
+
+
+def _score(piece: str, score: float) -> float:
+    is_number_and_comma = len(piece) >= 2 and piece[-1] == "," and piece[-2].isdigit()
+    return score - PENALTY_OF_NUMBER_AND_COMMA if is_number_and_comma else score
+
+
+def _of_scores(
+    scores: Sequence[tuple[str, float]], unknown_id: int, where: Path, stated: Mapping[str, Any]
+) -> Pieces:
+    # SentencePiece's numbers; readers of JSON differ in the last digit of more.
+    scores = [(piece, float(np.float32(score))) for piece, score in scores]
+    ids = {piece: number for number, (piece, _) in enumerate(scores)}
+    if len(ids) != len(scores):
+        raise VocabularyError(
+            f"{where} has {len(scores):,} pieces, of which only {len(ids):,} differ: get it again"
+        )
+
+    def model(all_ids: Mapping[str, int], _: str | None) -> Model:
+        added = [(piece, 0.0) for piece in list(all_ids)[len(scores) :]]
+        return unigram([*scores, *added], unknown_id)
+
+    return Pieces(FORMS["albert"], ids, model, stated)
+
+
+# A `tokenizer.json` without the other files
+
+
+def _of_definition(path: Path) -> Pieces:
+    """Return the pieces of a ``tokenizer.json``; the rest of it is compared with what they make."""
+    definition = read_definition(path)
+    model = definition["model"]
+    kind = model["type"]
+    if kind == "Unigram":
+        pieces = _of_scores(
+            [(piece, score) for piece, score in model["vocab"]],
+            model["unk_id"],
+            path,
+            charsmap_of(definition),
+        )
+    elif kind in ("WordPiece", "BPE"):
+        check_ids(model["vocab"], path)
+        pieces = (
+            _of_word_pieces(model["vocab"])
+            if kind == "WordPiece"
+            else _of_byte_pairs(model["vocab"], model["merges"], path)
+        )
+    else:
+        raise VocabularyError(
+            f"{path} has a model of type {kind!r}; allowed are WordPiece, BPE and Unigram: name "
+            "the vocabulary of a BERT, RoBERTa, GPT or ALBERT"
+        )
+    return replace(pieces, stated={**pieces.stated, **pieces.form.options_of(definition)})
