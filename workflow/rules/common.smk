@@ -21,12 +21,16 @@ RUN = SETTINGS.run.name
 
 
 def inputs_of(rule, node=""):
-    """Return an input function: role -> files that a job reads."""
+    """Return an input function: role -> files that a job reads.
+
+    A manifest stands for the files that it lists, unless a storage has to move these.
+    """
+    read = PLAN.inputs if SNAKEMAKE_RUN.uses_storage else PLAN.watched
 
     @with_message
     def files(wildcards):
         name, shard = (wildcards.get(key, "") for key in ("node", "shard"))
-        paths = PLAN.inputs(rule, name or node, shard)
+        paths = read(rule, name or node, shard)
         # A preflight is repeated without a reason to train again.
         return {
             role: [ancient(path) for path in found] if role == "preflight" else found
