@@ -7,7 +7,6 @@ run has, what each reads and writes, and which settings its jobs receive.
 import sys
 from functools import partial
 
-from t5repro.estimate.start import start
 from t5repro.lineage.sources import closure_path
 from t5repro.plan import commands
 from t5repro.plan import resources as needs
@@ -94,6 +93,8 @@ def memory(megabytes):
 def start_on_this_machine():
     """Refuse a run that does not fit this machine; print what it will take."""
     if workflow.local_exec:
+        from t5repro.estimate.start import start  # a dry run does not need it
+
         line = with_message(start)(
             PLAN.nodes, SNAKEMAKE_RUN.nodes_to_run, SETTINGS, workflow.cores
         )
