@@ -5,6 +5,8 @@ snakemake --profile tpu                        the paper's baseline (configs/bas
 snakemake --profile local --configfile FILE    another run file
 """
 
+from itertools import chain
+
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -48,6 +50,7 @@ rule all:
         # Named here, because Snakemake leaves a missing input alone if the outputs made of it are
         # there: what a failed rerun deleted would never be made again.
         manifests=PLAN.manifests,
+        lost=sorted(chain.from_iterable(PLAN.lost.values())),
     default_target: True
 
 

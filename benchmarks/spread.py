@@ -39,7 +39,7 @@ from t5repro.lineage.tolerance import depends_on_rounding
 from t5repro.plan.run_plan import RunPlan
 from t5repro.randomness import stream
 from t5repro.versions.dvc_pipeline import leaves_of
-from t5repro.versions.snakemake_graph import PlannedStage, planned, stage_name, stages_of
+from t5repro.versions.snakemake_graph import PlannedStage, planned, stage_name, stages_of_plan
 
 RULES = ("pretrain", "finetune", "evaluate_predict", "evaluate_score")
 WEIGHTS, MANIFEST = "weights.safetensors", "manifest.json"
@@ -102,16 +102,16 @@ def commands_of(run_file: Path, experiment: str) -> list[PlannedCommand]:
     Raises:
         SettingsError: the experiment starts from a published checkpoint.
     """
-    settings = load.load_run_file(run_file)
+    plan = RunPlan.of_run_file(run_file)
     with planned(run_file) as workflow:
-        stages = stages_of(workflow)
         words = {
             stage_name(job): tuple(shlex.split(job.shellcmd))
             for job in workflow.dag.jobs
             if job.rule.name in RULES
         }
-    last = f"{RULES[-1]}-{RunPlan(settings).node_of(RULES[-1], experiment)}"
-    chain = [PlannedCommand(stage, words[stage.name]) for stage in ancestors(stages, last)]
+    last = f"{RULES[-1]}-{plan.node_of(RULES[-1], experiment)}"
+    stages = ancestors(stages_of_plan(plan), last)
+    chain = [PlannedCommand(stage, words[stage.name]) for stage in stages]
     if any(starts_from_published(command.words) for command in chain):
         raise SettingsError(
             f"{experiment} starts from a published checkpoint; twins start from fresh weights, so "

@@ -1,13 +1,16 @@
 """The code of a rule: its closure, and what counts as a change of it."""
 
 import json
+import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from t5repro.lineage import sources, syntax
+from t5repro.lineage import remembered_closures, sources
+from t5repro.lineage.remembered_closures import MEMORY
 from t5repro.lineage.sources import closure, closure_path, closure_texts, source_files
 from t5repro.stages import STAGES
 
@@ -146,65 +149,106 @@ def test_a_file_that_stands_for_no_rule_is_removed(
     assert sources.write_closures() == []
 
 
-def test_a_plan_parses_only_sources_that_no_earlier_plan_parsed(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def followed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rules whose definitions plans of the copy have followed."""
     monkeypatch.chdir(copy.parents[1])
-    parsed: list[str] = []
-    facts_of = syntax.facts_of
+    rules: list[str] = []
+    closure_of = sources.SourceTree.closure
 
-    def counted(text: str, name: str) -> syntax.SourceFacts:
-        parsed.append(Path(name).relative_to(copy).as_posix())
-        return facts_of(text, name)
+    def counted(tree: sources.SourceTree, rule: str) -> dict[str, str]:
+        rules.append(rule)
+        return closure_of(tree, rule)
 
-    monkeypatch.setattr(syntax, "facts_of", counted)
+    monkeypatch.setattr(sources.SourceTree, "closure", counted)
+    return rules
+
+
+def test_a_plan_follows_definitions_only_if_a_source_has_changed(
+    copy: Path, followed: list[str]
+) -> None:
+    for change in (None, ("files.py", "EDITED = 1"), ("report/report.css", "p {}"), ("new.py", "")):
+        if change:
+            path = copy / change[0]
+            path.write_text(f"{path.read_text() if path.exists() else ''}\n{change[1]}\n")
+        followed.clear()
+        sources.write_closures_for_plan()
+        assert len(followed) == len(STAGES), change
+        followed.clear()
+        sources.write_closures_for_plan()
+        assert followed == []
+        assert sources.stale_closures() == {}
+
+
+def test_an_edit_that_keeps_size_and_date_is_seen(copy: Path, followed: list[str]) -> None:
     sources.write_closures_for_plan()
-    assert {"files.py", "c4/clean.py"} <= set(parsed)
+    path, before = copy / "c4/clean.py", closure_path("c4_clean").read_text()
+    status, text = path.stat(), path.read_text()
+    path.write_text(text.replace("return ", "yield  ", 1))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+    sources.write_closures_for_plan()
+    assert closure_path("c4_clean").read_text() != before
     assert sources.stale_closures() == {}
-    parsed.clear()
+
+
+DAMAGES = {
+    "empty": lambda text: "",
+    "cut": lambda text: text[:-20],
+    "a list": lambda text: "[]",
+    "no texts": lambda text: '{"sources": 5, "texts": [1], "sha256": 0}',
+    "one letter": lambda text: text.replace("src/t5repro", "src/t5repr0", 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_memory_of_closures_counts_as_none(
+    followed: list[str], damage: Callable[[str], str]
+) -> None:
     sources.write_closures_for_plan()
-    assert parsed == []
-    (copy / "files.py").write_text((copy / "files.py").read_text() + "\nEDITED = 1\n")
+    text = MEMORY.read_text()
+    assert damage(text) != text
+    MEMORY.write_text(damage(text))
+    followed.clear()
     sources.write_closures_for_plan()
-    assert parsed == ["files.py"]
+    assert len(followed) == len(STAGES)
     assert sources.stale_closures() == {}
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 5}', '{"key": [1]}'])
-def test_damaged_facts_of_earlier_plans_count_as_none(
-    copy: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+def test_a_memory_that_cannot_be_written_or_is_a_folder_changes_no_closure(
+    followed: list[str],
 ) -> None:
-    monkeypatch.chdir(copy.parents[1])
-    syntax.FACTS_FILE.parent.mkdir(parents=True)
-    syntax.FACTS_FILE.write_text(damage)
-    sources.write_closures_for_plan()
-    assert sources.stale_closures() == {}
+    for blocked in (MEMORY, MEMORY.parent.parent):
+        shutil.rmtree(MEMORY.parent.parent, ignore_errors=True)
+        blocked.parent.mkdir(parents=True, exist_ok=True)
+        if blocked == MEMORY:
+            blocked.mkdir()
+        else:
+            blocked.write_text("a file where a folder belongs")
+        followed.clear()
+        sources.write_closures_for_plan()
+        assert len(followed) == len(STAGES)
+        assert sources.stale_closures() == {}
 
 
-def test_facts_of_another_version_of_python_are_not_used(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
+def test_closures_of_another_version_of_python_are_not_used(
+    followed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(copy.parents[1])
-    facts = syntax.RememberedFacts()
-    facts("import t5repro.files\n", "one.py")
-    facts.save()
-    monkeypatch.setattr(syntax.sys, "version", "another")
-    monkeypatch.setattr(syntax, "facts_of", lambda *_: syntax.SourceFacts(()))
-    assert syntax.RememberedFacts()("import t5repro.files\n", "one.py").statements == ()
+    sources.write_closures_for_plan()
+    followed.clear()
+    monkeypatch.setattr(remembered_closures.sys, "version", "another")
+    sources.write_closures_for_plan()
+    assert len(followed) == len(STAGES)
 
 
-def test_what_proves_a_result_parses_every_source_anew(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(copy.parents[1])
+def test_what_proves_a_result_asks_no_memory(copy: Path, followed: list[str]) -> None:
     sources.write_closures_for_plan()
-    facts = json.loads(syntax.FACTS_FILE.read_text())
-    altered = {key: [["0", *values[1:]] for values in rows] for key, rows in facts.items()}
-    syntax.FACTS_FILE.write_text(json.dumps(altered))
-    proven = closure("vocab")
+    values = json.loads(MEMORY.read_text())
+    values["texts"]["vocab"] = "{}\n"
+    values["sha256"] = remembered_closures._hash(values["texts"])
+    MEMORY.write_text(json.dumps(values))
     sources.write_closures_for_plan()
-    assert not set(json.loads(closure_path("vocab").read_text()).values()) & set(proven.values())
-    assert closure("vocab") == proven
+    assert closure_path("vocab").read_text() == "{}\n"
     assert closure_path("vocab") in sources.stale_closures()
 
 

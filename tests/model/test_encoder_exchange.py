@@ -176,7 +176,8 @@ def test_every_weight_has_one_name(name):
     assert len(set(foreign)) == len(foreign)
     pretraining = {} if name == "roberta" else HEADS["pairs"]
     networks = (
-        network(name, **heads) for heads in (pretraining, HEADS["labels"], {"predicts_spans": True})
+        network(name, **heads)
+        for heads in (pretraining, HEADS["labels"], {"predicts_spans": True}, {"tags": 9})
     )
     assert set(paths) == {path for model in networks for path in weight_variables(model)}
 

@@ -1,6 +1,7 @@
 """The plan is the graph that Snakemake builds: the same jobs, files and settings."""
 
 import copy
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 import yaml
 from checkout import ROOT
 
+from t5repro.plan.inputs import watched
 from t5repro.plan.run_plan import Job, RunPlan
-from t5repro.versions.snakemake_graph import planned, stages_of, stages_of_plan
+from t5repro.versions.snakemake_graph import planned, stage_name, stages_of_plan
 
 pytestmark = pytest.mark.workflow
 
@@ -152,6 +154,26 @@ def by_role(files: Any) -> dict[str, list[str]]:
     }
 
 
+def named_inputs(command: str) -> set[str]:
+    """Return the roles of inputs that a command line names."""
+    return set(re.findall(r"\{input\.(\w+)", command))
+
+
+def assert_attested(job: Job, named: set[str], owners: dict[str, str]) -> None:
+    """Assert that a manifest that a job watches lists each file that it does not watch.
+
+    Args:
+        job: the job.
+        named: roles that its command line names.
+        owners: file that a rule writes, or raw file -> the manifest that lists it.
+    """
+    kept = watched(job.inputs)
+    seen = {path for paths in kept.values() for path in paths}
+    assert named <= kept.keys(), job.rule
+    for role in job.inputs.keys() - kept.keys():
+        assert {owners[path] for path in job.inputs[role]} <= seen, (job.rule, role)
+
+
 @pytest.mark.parametrize("changes", RUNS.values(), ids=RUNS.keys())
 def test_the_plan_has_the_jobs_that_snakemake_plans(project: Path, changes: dict[str, Any]) -> None:
     run_file = write_run(project, changes)
@@ -159,18 +181,27 @@ def test_the_plan_has_the_jobs_that_snakemake_plans(project: Path, changes: dict
     jobs: dict[tuple[str, str], Job] = {
         (job.rule, job.log): job for node in plan.nodes for job in plan.jobs(*node.key)
     }
+    owners = {
+        path: job.outputs["manifest"][0]
+        for job in jobs.values()
+        for paths in [*job.outputs.values(), *(job.inputs.values() if job.rule == "data" else ())]
+        for path in paths
+    }
     with planned(run_file) as workflow:
         built = [job for job in workflow.dag.jobs if job.rule.name not in NOT_PLANNED]
         assert {(job.rule.name, str(job.log[0])) for job in built} == set(jobs)
         for job in built:
             expected = jobs[job.rule.name, str(job.log[0])]
-            assert by_role(job.input) == expected.inputs, job
+            assert by_role(job.input) == watched(expected.inputs), job
+            assert_attested(expected, named_inputs(job.rule.shellcmd), owners)
             assert by_role(job.output) == expected.outputs, job
             assert job.params.settings == expected.settings
         targets = {rule.name: sorted(map(str, rule.input)) for rule in workflow.rules}
         for name, manifests in plan.targets.items():
             assert targets[f"stage_{name}"] == sorted(manifests)
-        assert stages_of_plan(plan) == stages_of(workflow)
+        stages = stages_of_plan(plan)
+        assert {stage.name for stage in stages} == {stage_name(job) for job in built}
+        assert len({stage.folder for stage in stages}) == len(stages)
 
 
 def test_a_node_reads_what_its_jobs_read(project: Path) -> None:

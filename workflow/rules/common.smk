@@ -7,7 +7,6 @@ run has, what each reads and writes, and which settings its jobs receive.
 import sys
 from functools import partial
 
-from t5repro.estimate.start import start
 from t5repro.lineage.sources import closure_path
 from t5repro.plan import commands
 from t5repro.plan import resources as needs
@@ -21,12 +20,16 @@ RUN = SETTINGS.run.name
 
 
 def inputs_of(rule, node=""):
-    """Return an input function: role -> files that a job reads."""
+    """Return an input function: role -> files that a job reads.
+
+    A manifest stands for the files that it lists, unless a storage has to move these.
+    """
+    read = PLAN.inputs if SNAKEMAKE_RUN.uses_storage else PLAN.watched
 
     @with_message
     def files(wildcards):
         name, shard = (wildcards.get(key, "") for key in ("node", "shard"))
-        paths = PLAN.inputs(rule, name or node, shard)
+        paths = read(rule, name or node, shard)
         # A preflight is repeated without a reason to train again.
         return {
             role: [ancient(path) for path in found] if role == "preflight" else found
@@ -90,6 +93,8 @@ def memory(megabytes):
 def start_on_this_machine():
     """Refuse a run that does not fit this machine; print what it will take."""
     if workflow.local_exec:
+        from t5repro.estimate.start import start  # a dry run does not need it
+
         line = with_message(start)(
             PLAN.nodes, SNAKEMAKE_RUN.nodes_to_run, SETTINGS, workflow.cores
         )

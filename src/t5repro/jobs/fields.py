@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -81,6 +82,7 @@ class JobField:
         return "--" + self.name.replace("_", "-")
 
 
+@cache
 def fields_of(job: type[Any]) -> tuple[JobField, ...]:
     """Return the fields of a job except its settings, in their order."""
     meanings: dict[str, str] = {}

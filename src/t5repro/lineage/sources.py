@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 import t5repro
 from t5repro.files import sha256_of, write_text
 from t5repro.lineage.reach import Modules, Reach, reach_of
-from t5repro.lineage.syntax import RememberedFacts, SourceFacts, facts_of
+from t5repro.lineage.remembered_closures import remembered_closures
+from t5repro.lineage.syntax import SourceFacts, facts_of
 from t5repro.stages import BY_NAME, STAGES
 
 PACKAGE = Path(t5repro.__file__).parent
@@ -157,9 +158,13 @@ def closure_texts(tree: SourceTree | None = None) -> dict[Path, str]:
 
 def stale_closures(tree: SourceTree | None = None) -> dict[Path, str]:
     """Return path -> text of the files of `closure_texts` that are out of date."""
+    return _stale(closure_texts(tree))
+
+
+def _stale(texts: Mapping[Path, str]) -> dict[Path, str]:
     return {
         path: text
-        for path, text in closure_texts(tree).items()
+        for path, text in texts.items()
         if not path.is_file() or path.read_text(encoding="utf-8") != text
     }
 
@@ -170,21 +175,28 @@ def leftover_closures() -> list[Path]:
     return sorted(path for path in CLOSURES.glob("*") if path not in rules)
 
 
-def write_closures(tree: SourceTree | None = None) -> list[Path]:
+def write_closures() -> list[Path]:
     """Bring the folder of closures up to date; return the files that changed."""
-    stale, leftovers = stale_closures(tree), leftover_closures()
+    return _write(closure_texts())
+
+
+def write_closures_for_plan() -> None:
+    """Bring the folder of closures up to date; follow definitions only if a source has changed."""
+    texts = remembered_closures(PACKAGE, frozenset({".py", *RESOURCES}), _texts_by_rule)
+    _write({closure_path(rule): text for rule, text in texts.items()})
+
+
+def _texts_by_rule() -> dict[str, str]:
+    return {path.stem: text for path, text in closure_texts().items()}
+
+
+def _write(texts: Mapping[Path, str]) -> list[Path]:
+    stale, leftovers = _stale(texts), leftover_closures()
     for path, text in stale.items():
         write_text(path, text)
     for path in leftovers:
         path.unlink()
     return [*stale, *leftovers]
-
-
-def write_closures_for_plan() -> None:
-    """Bring the folder of closures up to date; parse only sources that no earlier plan parsed."""
-    facts = RememberedFacts()
-    write_closures(SourceTree(facts))
-    facts.save()
 
 
 def write_closure(rule: str, hashes: Mapping[str, str]) -> None:

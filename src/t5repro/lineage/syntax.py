@@ -7,19 +7,12 @@ anew.
 
 import ast
 import hashlib
-import json
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from t5repro.errors import StorageError
-from t5repro.files import read_file, write_text
-from t5repro.strict_json import parse_json
-
 MAX_TEXTS = 4096
-FACTS_FILE = Path("work/lineage/syntax.json")
 PREFIX = "t5repro"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Their import changes nothing that another module could notice.
@@ -113,68 +106,6 @@ def facts_of(text: str, name: str) -> SourceFacts:
     """
     body = ast.parse(text, filename=name).body
     return SourceFacts(tuple(_statements(body, frozenset(_own_names(body)))))
-
-
-class RememberedFacts:
-    """Facts about source texts that earlier processes parsed, by the hash of the text.
-
-    For plans, which are made often: to parse all sources takes longer than the rest of a plan. What
-    proves a result calls `facts_of`. As with every file in `work/`, deleting it is safe.
-    """
-
-    def __init__(self) -> None:
-        # Another version of this module or of Python may find other facts in the same text.
-        self._salt = f"{sys.version}\0".encode() + Path(__file__).read_bytes()
-        self._known = _read_facts()
-        self._used: dict[str, Any] = {}
-
-    def __call__(self, text: str, name: str) -> SourceFacts:
-        """Return the facts about a source text; see `facts_of`."""
-        key = hashlib.sha256(self._salt + text.encode()).hexdigest()
-        facts = _facts_in(self._known[key]) if key in self._known else None
-        facts = facts or facts_of(text, name)
-        self._used[key] = facts.statements
-        return facts
-
-    def save(self) -> None:
-        """Keep the facts about the texts of this process; does nothing in a read-only folder."""
-        # Only texts of this process are written back, so the file does not grow with old versions.
-        if self._used.keys() == self._known.keys():
-            return
-        try:
-            write_text(FACTS_FILE, json.dumps(self._used))
-        except StorageError:
-            return
-
-
-def _read_facts() -> dict[str, Any]:
-    """Return the facts of earlier processes; none if the file is absent or damaged."""
-    try:
-        values = parse_json(read_file(FACTS_FILE))
-    except (OSError, ValueError):
-        return {}
-    return values if isinstance(values, dict) else {}
-
-
-def _facts_in(rows: Any) -> SourceFacts | None:
-    """Return facts from their JSON values; None if these are damaged."""
-    try:
-        return SourceFacts(
-            tuple(
-                Statement(
-                    str(digest),
-                    tuple(map(str, binds)),
-                    bool(has_effect),
-                    tuple(map(str, reads)),
-                    tuple((str(name), str(attribute)) for name, attribute in attributes),
-                    tuple(Import(*map(str, values)) for values in imports),
-                    bool(is_import),
-                )
-                for digest, binds, has_effect, reads, attributes, imports, is_import in rows
-            )
-        )
-    except (TypeError, ValueError):
-        return None
 
 
 def _own_names(body: list[ast.stmt]) -> set[str]:

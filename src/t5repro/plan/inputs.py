@@ -3,6 +3,7 @@
 Code is not among them: a file of its own stands for it (`lineage.sources`).
 """
 
+import os
 from collections.abc import Callable, Iterable
 
 from t5repro.artifacts import (
@@ -15,7 +16,7 @@ from t5repro.artifacts import (
     VOCABULARY,
     WEIGHTS,
 )
-from t5repro.config.corpus_files import corpus_file
+from t5repro.config.corpus_files import CorpusFile
 from t5repro.config.sections.c4 import PUNKT_FILES, C4Settings
 from t5repro.config.task_files import start_files, tokenizer_files, vocabulary_files
 from t5repro.config.withdrawn import PAGES
@@ -27,23 +28,51 @@ from t5repro.stages import VERSIONED
 Role = Callable[[RunNodes, Key], Iterable[str]]
 
 
-def inputs(nodes: RunNodes, key: Key, shard: int | None = None) -> dict[str, list[str]]:
-    """Return role -> paths of the files that a job reads.
-
-    Args:
-        nodes: the nodes of the run.
-        key: the node of the job.
-        shard: number of a cleaning job; other nodes have one job.
+def inputs(nodes: RunNodes, key: Key) -> dict[str, list[str]]:
+    """Return role -> paths of the files that the jobs of a node read, except `crawl_of_shard`.
 
     Raises:
         SettingsError: a raw file that the settings name is not listed.
     """
-    roles = {role: list(paths(nodes, key)) for role, paths in _READ[key.rule].items()}
-    # Only cleaning divides a node into jobs, and each reads its part of the crawl.
-    if shard is None:
-        return roles
+    return {role: list(paths(nodes, key)) for role, paths in _READ[key.rule].items()}
+
+
+def crawl_of_shard(nodes: RunNodes, key: Key, shard: int) -> dict[str, list[str]]:
+    """Return the roles of the crawl for a cleaning job, which reads its part of it.
+
+    Raises:
+        SettingsError: see `RawFiles.crawl_of_shard`.
+    """
     c4 = nodes.settings_at(key).c4
-    return {**_crawl(c4, nodes.raw.crawl_of_shard(c4, shard)), **roles}
+    return _crawl(c4, nodes.raw.crawl_of_shard(c4, shard))
+
+
+def watched(roles: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the inputs of a job without the files that its manifests list.
+
+    Snakemake asks about every input of every job several times, and a manifest changes with the
+    files that it lists. The job itself compares them with their hashes.
+    """
+    return {role: files for role, files in roles.items() if not _is_attested(role, roles)}
+
+
+def lost(roles: dict[str, list[str]]) -> list[str]:
+    """Return the files of a job that are absent, but not all of the manifests that list them."""
+    return [
+        file
+        for role, files in roles.items()
+        if _is_attested(role, roles) and any(map(os.path.exists, _attesting(role, roles)))
+        for file in files
+        if not os.path.exists(file)
+    ]
+
+
+def _is_attested(role: str, roles: dict[str, list[str]]) -> bool:
+    return bool(_attesting(role, roles))
+
+
+def _attesting(role: str, roles: dict[str, list[str]]) -> list[str]:
+    return [manifest for name in ATTESTED_BY.get(role, ()) for manifest in roles.get(name, ())]
 
 
 def earlier_manifests(nodes: RunNodes) -> list[str]:
@@ -61,17 +90,16 @@ def corpora(nodes: RunNodes, rule: str) -> dict[str, str]:
 def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
     """Return experiment that reads the corpus -> the first file of each language.
 
-    The corpus page shows their first pages; it reads no other file of the corpus.
+    The corpus page shows their first pages; it reads no other file of the corpus. Files are ordered
+    by a hash of the URL, so the first one is a fair sample of pages.
     """
-    return {
-        name: [
-            # Shards are ordered by a hash of the URL, so the first one is a fair sample of pages.
-            path
-            for path in files(nodes, nodes.node_of("c4", name))
-            if (file := corpus_file(path)) and (file.split, file.number) == ("train", 0)
-        ]
-        for name in corpora(nodes, "c4")
-    }
+    return {name: _first_files(nodes, nodes.node_of("c4", name)) for name in corpora(nodes, "c4")}
+
+
+def _first_files(nodes: RunNodes, key: Key) -> list[str]:
+    c4 = nodes.settings_at(key).c4
+    first = (CorpusFile(language, "train", 0, c4.output_shards) for language in c4.languages)
+    return [path(nodes, key, file.name) for file in first]
 
 
 # Factories of roles
@@ -150,17 +178,14 @@ def bad_word_lists(nodes: RunNodes, key: Key) -> dict[str, str]:
 
 
 def _punkt(nodes: RunNodes, key: Key) -> list[str]:
-    """Return the provided Punkt parameters, and the trained ones with their manifest."""
+    """Return the provided Punkt parameters and the trained ones."""
     provided = [
         nodes.raw.listed_path(f"{folder}/{name}", f"c4.punkt_parameters.{language}")
         for language, folder in sorted(nodes.settings_at(key).c4.punkt_parameters.items())
         for name in PUNKT_FILES
     ]
     trained = nodes.reads(key, "c4_punkt")
-    return [
-        *provided,
-        *(name for read in trained for name in (*manifests(nodes, read), *files(nodes, read))),
-    ]
+    return [*provided, *(name for read in trained for name in files(nodes, read))]
 
 
 def selections(nodes: RunNodes, key: Key) -> dict[str, str]:
@@ -210,7 +235,27 @@ _CORPUS: dict[str, Role] = {"corpus": _manifests_of("c4"), "pages": _files_of("c
 _IDS: dict[str, Role] = {"tokens": _manifests_of("tokens"), "ids": _files_of("tokens")}
 _VOCABULARY: dict[str, Role] = {"vocabulary": _file_named("vocab", VOCABULARY)}
 _VOCABULARY_MANIFEST: dict[str, Role] = {"vocabulary_manifest": _manifests_of("vocab")}
-_TEXT: dict[str, Role] = {"bad_words": _bad_words, "punkt": _punkt}
+_PUNKT: dict[str, Role] = {"punkt_manifest": _manifests_of("c4_punkt"), "punkt": _punkt}
+_TEXT: dict[str, Role] = {"bad_words": _bad_words, **_PUNKT}
+
+# Role -> roles of the manifests that list its files. No command line has them as {input.<role>}.
+ATTESTED_BY: dict[str, tuple[str, ...]] = {
+    "raw": ("data",),
+    "bad_words": ("data",),
+    "select": ("data",),
+    "punkt": ("data", "punkt_manifest"),
+    "removals": ("decisions",),
+    "pages": ("corpus",),
+    "ids": ("tokens",),
+    "sentence_files": ("sentences",),
+    "trained": ("weights",),
+    "predictions": ("predicted", "manifests"),
+    "scores": ("manifests",),
+    "pretrain_history": ("manifests",),
+    "finetune_history": ("manifests",),
+    "vocabularies": ("manifests",),
+    "pieces": ("manifests",),
+}
 
 _READ: dict[str, dict[str, Role]] = {
     "data": {"raw": lambda nodes, key: nodes.raw.paths(nodes.raw.names)},
@@ -255,14 +300,7 @@ _READ: dict[str, dict[str, Role]] = {
         "manifest": _manifests_of("vocab_sample"),
     },
     "tokens": {**_CORPUS, **_VOCABULARY, **_VOCABULARY_MANIFEST},
-    "sentences": {
-        **_CORPUS,
-        **_IDS,
-        **_VOCABULARY,
-        **_VOCABULARY_MANIFEST,
-        "punkt": _punkt,
-        **_DATA,
-    },
+    "sentences": {**_CORPUS, **_IDS, **_VOCABULARY, **_VOCABULARY_MANIFEST, **_PUNKT, **_DATA},
     "pretrain": {
         **_IDS,
         "sentences": _manifests_of("sentences"),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from t5repro.config.dependencies import finetuning_named
@@ -11,6 +11,7 @@ from t5repro.config.groups import finetunings
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import languages_to_train
 from t5repro.config.stage_settings import settings_of_stages, stage_settings
+from t5repro.errors import SettingsError
 from t5repro.plan.raw import RawFiles
 from t5repro.stages import BY_NAME, OF_CORPUS, STAGES, VERSIONED, ancestors
 
@@ -83,6 +84,22 @@ class RunNodes:
 
     def _received_by_rule(self, name: str) -> dict[str, dict[str, Any]]:
         return settings_of_stages(self._settings_at(name), PER_EXPERIMENT)
+
+    @cached_property
+    def clean_parts(self) -> int:
+        """Files that a cleaning job divides its pages into.
+
+        Raises:
+            SettingsError: the experiments differ in it.
+        """
+        count = self.settings.c4.clean_parts
+        for name in self.experiments:
+            if (other := self._settings_at(name).c4.clean_parts) != count:
+                raise SettingsError(
+                    f"c4.clean_parts is {count}, but {other} in the experiment {name!r}; it must "
+                    "be equal in all: it divides files and changes no page"
+                )
+        return count
 
     def reads_corpus(self, experiment: str) -> bool:
         """Return whether an experiment reads the corpus."""

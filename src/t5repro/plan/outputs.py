@@ -22,7 +22,6 @@ from t5repro.artifacts import (
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import PUNKT_FILES, corpus_files, languages_to_train
 from t5repro.config.sections.corpus import row_files
-from t5repro.errors import SettingsError
 from t5repro.plan.nodes import Key, RunNodes
 
 Names = dict[str, list[str]]  # role -> names
@@ -84,13 +83,7 @@ def _jobs_of_cleaning(nodes: RunNodes, key: Key) -> Names:
 
 def _part_suffixes(nodes: RunNodes) -> list[str]:
     """Return what follows the number of a cleaning job in the names of its files."""
-    count = nodes.settings.c4.clean_parts
-    for name in nodes.experiments:
-        if (node_count := nodes.settings_at(Key("c4_clean", name)).c4.clean_parts) != count:
-            raise SettingsError(
-                f"c4.clean_parts is {count}, but {node_count} in the experiment {name!r}; it must "
-                "be equal in all: it divides files and changes no page"
-            )
+    count = nodes.clean_parts
     return [f"-{number:03d}" for number in range(count)] if count > 1 else [""]
 
 

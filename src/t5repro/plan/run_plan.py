@@ -1,9 +1,10 @@
 """`RunPlan`: everything that a run file decides about the jobs of a run."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from t5repro.config.load import load_settings
@@ -13,7 +14,7 @@ from t5repro.config.task_files import check_listed_files
 from t5repro.jobs.fields import fields_of
 from t5repro.jobs.table import JOBS
 from t5repro.plan.commands import param, source_of
-from t5repro.plan.inputs import corpora, inputs
+from t5repro.plan.inputs import corpora, crawl_of_shard, inputs, lost, watched
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
 from t5repro.plan.outputs import names_by_role, names_of_shard, shards_of
 from t5repro.plan.paths import by_experiment, log_path, manifests, path, predictions_of
@@ -112,6 +113,8 @@ class RunPlan:
         self.experiments, self.tasks = self._nodes.experiments, self._nodes.tasks
         self.settings_text = cache(self._settings_text)
         self.forms = cache(self._forms)
+        self._inputs = cache(partial(inputs, self._nodes))
+        self._watched = cache(lambda key: watched(self._inputs(key)))
 
     @classmethod
     def of_run_file(cls, run_file: Path) -> "RunPlan":
@@ -164,7 +167,14 @@ class RunPlan:
         Raises:
             SettingsError: a raw file that the settings name is not listed.
         """
-        return inputs(self._nodes, Key(rule, node), int(shard) if shard else None)
+        return self._of_job(self._inputs, Key(rule, node), shard)
+
+    def _of_job(
+        self, roles: Callable[[Key], dict[str, list[str]]], key: Key, shard: str
+    ) -> dict[str, list[str]]:
+        # Only cleaning divides a node into jobs, which share all but the crawl.
+        crawl = crawl_of_shard(self._nodes, key, int(shard)) if shard else {}
+        return {**crawl, **roles(key)}
 
     def param(self, rule: str, name: str, node: str = "", shard: str = "") -> str | list[str]:
         """Return a parameter of a job's command line, by field of the job."""
@@ -222,6 +232,26 @@ class RunPlan:
 
     # For the rule files
 
+    def watched(self, rule: str, node: str = "", shard: str = "") -> dict[str, list[str]]:
+        """Return role -> inputs that decide whether a job is to run; see `inputs`."""
+        return self._of_job(self._watched, Key(rule, node), shard)
+
+    @cached_property
+    def lost(self) -> dict[Key, list[str]]:
+        """Unfinished node -> absent files that it reads, although their jobs have ended.
+
+        Snakemake does not ask for a file that only a manifest stands for; without this its job
+        would not be repeated.
+        """
+        if not os.path.isdir(path(self._nodes, Key("", ""), "")):
+            return {}  # nothing has ended
+        files = {
+            node.key: lost(self._inputs(node.key))
+            for node in self.nodes
+            if not all(map(os.path.exists, manifests(self._nodes, node.key)))
+        }
+        return {key: names for key, names in files.items() if names}
+
     def rule_of(self, rule: str, node: str) -> str:
         """Return the rule of the workflow that makes a node."""
         if rule == "tasks":
@@ -266,16 +296,17 @@ class RunPlan:
 
     @cached_property
     def targets(self) -> dict[str, list[str]]:
-        """Stage of DVC -> its manifests; also of all nodes of a rule, such as ``vocab``."""
+        """Stage of DVC -> its manifests, and what it has lost; also a rule, such as ``vocab``."""
         targets: dict[str, list[str]] = {}
         for rule in VERSIONED:
-            manifests_of_nodes = {
-                key: manifests(self._nodes, key) for key in self._nodes.required(rule)
+            files_of_nodes = {
+                key: [*manifests(self._nodes, key), *self.lost.get(key, ())]
+                for key in self._nodes.required(rule)
             }
-            for key, files in manifests_of_nodes.items():
+            for key, files in files_of_nodes.items():
                 targets[stage_name(key)] = files
             if BY_NAME[rule].per_experiment:
-                targets[rule] = [file for files in manifests_of_nodes.values() for file in files]
+                targets[rule] = [file for files in files_of_nodes.values() for file in files]
         return targets
 
     @cached_property

@@ -23,13 +23,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.load import load_run_file
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.files import read_json, write_json
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock, LockedStage, read_lock
 from t5repro.lineage.facts import JobFacts, differences, facts_of_lock, settings_of_params
 from t5repro.lineage.hashes import Hasher
+from t5repro.plan.run_plan import RunPlan
 from t5repro.versions import dvc_pipeline
 from t5repro.versions.snakemake_graph import (
     PLANNING,
@@ -38,7 +38,7 @@ from t5repro.versions.snakemake_graph import (
     PlannedStage,
     planned,
     stage_name,
-    stages_of,
+    stages_of_plan,
 )
 
 SNAPSHOT = Path(".snakemake/t5repro-known.json")
@@ -54,10 +54,10 @@ def rehydrate(run_file: Path = RUN_FILE) -> list[str]:
         ArtifactError: this version of Snakemake has another format of metadata.
     """
     lock, (clean, stale) = read_lock(), stages_with_locked_outputs()
-    settings = load_run_file(run_file)
+    plan = RunPlan.of_run_file(run_file)
+    settings, stages = plan.settings, stages_of_plan(plan)
     with planned(run_file) as workflow:
         _check_format()
-        stages = stages_of(workflow)
         names = {
             stage.name
             for stage in stages

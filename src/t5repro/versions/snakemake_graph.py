@@ -183,28 +183,6 @@ def _job_of_plan(job: Job) -> PlannedJob:
     )
 
 
-def stages_of(workflow: Any) -> list[PlannedStage]:
-    """Return the stages of a planned workflow.
-
-    Raises:
-        ArtifactError: two stages share a folder, or a job has no path for its record.
-    """
-    jobs_by_stage: dict[str, list[Any]] = {}
-    for job in workflow.dag.jobs:
-        if job.rule.name not in UNVERSIONED_RULES:
-            jobs_by_stage.setdefault(stage_name(job), []).append(job)
-    stages = [_planned_stage(name, jobs) for name, jobs in jobs_by_stage.items()]
-    owners: dict[str, str] = {}
-    for stage in stages:
-        owner = owners.setdefault(stage.folder, stage.name)
-        if owner != stage.name:
-            raise ArtifactError(
-                f"rules {owner} and {stage.name} both write {stage.folder}/; give each rule a "
-                "folder of its own"
-            )
-    return _in_order(stages)
-
-
 def is_manifest(path: str) -> bool:
     """Return whether a file is the manifest of a job."""
     return path.endswith(MANIFEST)
@@ -215,31 +193,6 @@ def stage_name(job: Any) -> str:
     node = getattr(job.wildcards, "node", "")
     rule = job.rule.name.partition("-")[0]  # a node with other files has a rule of its own
     return f"{rule}-{node}" if node else rule
-
-
-def _planned_stage(name: str, jobs: Sequence[Any]) -> PlannedStage:
-    planned_jobs = sorted((_planned_job(job) for job in jobs), key=lambda job: job.outputs)
-    rule, node = jobs[0].rule.name, name.partition("-")[2]
-    manifests = (path for job in planned_jobs for path in job.outputs if is_manifest(path))
-    folders = {Path(path).parent.as_posix() for path in manifests}
-    if len(folders) != 1:
-        raise ArtifactError(f"rule {rule} writes {sorted(folders)}; one folder is allowed")
-    return PlannedStage(name, rule, node, folders.pop(), tuple(planned_jobs))
-
-
-def _planned_job(job: Any) -> PlannedJob:
-    code = (str(job.input.get("code")),)  # one file stands for the rule's code
-    preflights = [str(path) for path in job.input.get(PREFLIGHT, [])]
-    (log,) = job.log
-    record = record_path(Path(log))
-    if record is None:
-        raise ArtifactError(f"rule {job.rule.name} logs to {log}; logs are below logs/")
-    return PlannedJob(
-        inputs=tuple(str(path) for path in job.input if str(path) not in (*code, *preflights)),
-        code=code,
-        outputs=tuple(str(path) for path in job.output),
-        record=record,
-    )
 
 
 def _in_order(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
