@@ -204,6 +204,28 @@ def test_the_plan_has_the_jobs_that_snakemake_plans(project: Path, changes: dict
         assert len({stage.folder for stage in stages}) == len(stages)
 
 
+def test_a_lost_file_that_a_manifest_stands_for_is_asked_for_until_its_reader_has_ended(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    run_file = write_run(project, {})
+    plan = RunPlan.of_run_file(run_file)
+    reader = next(node.key for node in plan.nodes if node.key.rule == "pretrain")
+    ids = plan.inputs(*reader)["ids"]
+    for node in plan.nodes:
+        for job in plan.jobs(*node.key):
+            for path in (path for paths in job.outputs.values() for path in paths):
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).touch()
+    assert RunPlan.of_run_file(run_file).lost == {}
+    Path(ids[0]).unlink()
+    assert RunPlan.of_run_file(run_file).lost == {}  # the training has read it
+    Path(plan.jobs(*reader)[0].outputs["manifest"][0]).unlink()
+    assert RunPlan.of_run_file(run_file).lost == {reader: [ids[0]]}
+    with planned(run_file) as workflow:
+        assert "tokens" in {job.rule.name for job in workflow.dag.needrun_jobs()}
+
+
 def test_a_node_reads_what_its_jobs_read(project: Path) -> None:
     for changes in RUNS.values():
         plan = RunPlan.of_run_file(write_run(project, changes))
