@@ -2,12 +2,12 @@
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 Kind = Literal["output", "folder", "work", "logs", "resource", "wildcard", "option"]
 
@@ -82,9 +82,13 @@ class JobField:
         return "--" + self.name.replace("_", "-")
 
 
-@cache
 def fields_of(job: type[Any]) -> tuple[JobField, ...]:
     """Return the fields of a job except its settings, in their order."""
+    return _fields_of(cast(Hashable, job))
+
+
+@cache
+def _fields_of(job: Any) -> tuple[JobField, ...]:
     meanings: dict[str, str] = {}
     for base in reversed(job.__mro__[:-1]):
         meanings |= _attributes(inspect.getdoc(base) or "")
