@@ -37,6 +37,7 @@ ARTIFACT_SUFFIXES = (
     ".sentences",
     ".csv",
     ".html",
+    ".txt",
 )
 SUFFIXES = CHECKED_SUFFIXES + ARTIFACT_SUFFIXES
 

@@ -1,6 +1,6 @@
 """The forms of adopted vocabularies: their special tokens, options, and what `tokenizers` runs.
 
-Source: transformers 4.57, ``convert_slow_tokenizer.py``, which makes the fast classes.
+Source: transformers 4.57, ``convert_slow_tokenizer``, which makes the fast classes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
