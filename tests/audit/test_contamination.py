@@ -132,7 +132,7 @@ def test_the_command_prints_rows_and_pages_and_writes_a_table(
     texts: Path, capsys: pytest.CaptureFixture
 ) -> None:
     scored(texts, [row(n, COPIED, OTHER) for n in range(12)])
-    assert main(["contamination", SCORES, "--csv", "rows.csv"]) == 0
+    assert main(["overlap", SCORES, "--csv", "rows.csv"]) == 0
     printed = capsys.readouterr().out
     assert "glue_rte: 12 of 12 rows found (100.0 %), 0 unchecked" in printed
     assert f"row 0, sentence1, 15 words: {COPIED}" in printed
@@ -140,7 +140,7 @@ def test_the_command_prints_rows_and_pages_and_writes_a_table(
     lines = list(csv.DictReader(io.StringIO((texts / "rows.csv").read_text())))
     assert len(lines) == 12
     assert lines[0]["urls"] == "http://h.example/3 http://h.example/7"
-    assert main(["contamination", SCORES, "--json"]) == 0
+    assert main(["overlap", SCORES, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["tasks"][0]["found"]) == 12
 
 

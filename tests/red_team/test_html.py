@@ -238,6 +238,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "choices": (),
         "curves": (),
         "held_out": (),
+        "phases": (),
         "corpora": (),
     }
     texts = [

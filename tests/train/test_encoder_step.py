@@ -230,7 +230,7 @@ def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path)
     for name, columns in {"alone": alone, "labels": labels}.items():
         save_weights(tmp_path / name, encoder(columns=columns).network, columns)
     assert new_heads(tmp_path / "alone", alone) == ()
-    assert new_heads(tmp_path / "alone", both) == ("label_head/", "pooler/")
+    assert new_heads(tmp_path / "alone", both) == ("label_head/", "tag_head/", "pooler/")
     assert new_heads(tmp_path / "labels", alone) == ("label_head/", "span_head/", "pooler/")
     assert new_heads(tmp_path / "pairs", alone) == ("label_head/", "span_head/", "pooler/")
 
@@ -251,9 +251,9 @@ def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
     other = encoder(columns=rte).network
     heads = {name: new_heads(tmp_path / name, rte) for name in ("pretrained", "pairs", "tuned")}
     assert heads == {
-        "pretrained": ("label_head/", "pooler/"),
-        "pairs": ("label_head/",),
-        "tuned": ("label_head/",),
+        "pretrained": ("label_head/", "tag_head/", "pooler/"),
+        "pairs": ("label_head/", "tag_head/"),
+        "tuned": ("label_head/", "tag_head/"),
     }
     assert new_heads(tmp_path / "tuned", columns) == ()
     before = weight_variables(other)["label_head/matrix"].numpy()

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dvc.repo import Repo
 from t5repro.config.load import load_run_file
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.lineage.dvc_lock import read_lock
+from t5repro.plan.nodes import Key
 from t5repro.versions import dvc_pipeline, lock_check
 from t5repro.versions.dvc_pipeline import (
     SETTINGS_STAGE,
@@ -27,7 +29,13 @@ from t5repro.versions.dvc_pipeline import (
     versioned_run,
 )
 from t5repro.versions.lock_check import lock_faults
-from t5repro.versions.snakemake_graph import PlannedJob, PlannedStage, planned, resolve, stages_of
+from t5repro.versions.snakemake_graph import (
+    PlannedJob,
+    PlannedStage,
+    planned,
+    resolve,
+    stages_of_plan,
+)
 from t5repro.versions.stage_dependencies import folder_contents
 
 RUN_FILE = Path("configs/demo.yaml")
@@ -266,30 +274,19 @@ def test_a_run_file_that_cannot_be_planned_is_named(tmp_path: Path) -> None:
         pass
 
 
-class FakeNothing:
-    """A planned workflow with jobs that a graph of ours could not have."""
-
-    def __init__(self, jobs: list[object]) -> None:
-        self.dag = self
-        self.jobs = jobs
+def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> Any:
+    key = Key(rule, "a")
+    outputs = {"manifest": [output]}
+    return SimpleNamespace(rule=rule, key=key, inputs={}, outputs=outputs, log=log)
 
 
-def planned_job(rule: str, output: str, log: str = "logs/demo/x.log") -> object:
-    from types import SimpleNamespace
-
-    return SimpleNamespace(
-        rule=SimpleNamespace(name=rule),
-        wildcards=SimpleNamespace(),
-        input={"code": "c.json"},
-        output=[output],
-        log=[log],
-    )
+def plan_of(*jobs: Any) -> Any:
+    """A plan with jobs that ours could not have."""
+    nodes = [SimpleNamespace(key=job.key, rule=job.rule, name="a") for job in jobs]
+    by_key = {job.key: [job] for job in jobs}
+    return SimpleNamespace(nodes=nodes, jobs=lambda rule, node: by_key[Key(rule, node)])
 
 
-def test_two_stages_in_one_folder_and_logs_elsewhere_are_refused() -> None:
-    one = planned_job("vocab", "results/a/manifest.json")
-    two = planned_job("tokens", "results/a/1.manifest.json")
-    with pytest.raises(ArtifactError, match=r"both write results/a/"):
-        stages_of(FakeNothing([one, two]))
+def test_logs_elsewhere_are_refused() -> None:
     with pytest.raises(ArtifactError, match=r"logs to elsewhere/x.log"):
-        stages_of(FakeNothing([planned_job("vocab", "results/a/x", "elsewhere/x.log")]))
+        stages_of_plan(plan_of(planned_job("vocab", "results/a/x", "elsewhere/x.log")))

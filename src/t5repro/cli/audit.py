@@ -61,7 +61,7 @@ def add_audit(commands: Commands) -> None:
     )
     overlap = _add_question(
         commands,
-        "contamination",
+        "overlap",
         _contamination,
         "find evaluated rows in the corpus, and the scores without them",
     )

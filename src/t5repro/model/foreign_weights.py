@@ -201,7 +201,6 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
-    # A damaged configuration may claim a huge number of layers; every layer has an array or more.
     layers = model.block_groups * model.blocks_per_group or sum(model.heights.values())
     if layers > len(arrays):
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
