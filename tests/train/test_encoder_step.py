@@ -231,8 +231,18 @@ def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path)
         save_weights(tmp_path / name, encoder(columns=columns).network, columns)
     assert new_heads(tmp_path / "alone", alone) == ()
     assert new_heads(tmp_path / "alone", both) == ("label_head/", "tag_head/", "pooler/")
-    assert new_heads(tmp_path / "labels", alone) == ("label_head/", "span_head/", "pooler/")
-    assert new_heads(tmp_path / "pairs", alone) == ("label_head/", "span_head/", "pooler/")
+    assert new_heads(tmp_path / "labels", alone) == (
+        "label_head/",
+        "tag_head/",
+        "span_head/",
+        "pooler/",
+    )
+    assert new_heads(tmp_path / "pairs", alone) == (
+        "label_head/",
+        "tag_head/",
+        "span_head/",
+        "pooler/",
+    )
 
 
 def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
