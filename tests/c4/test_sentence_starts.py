@@ -124,9 +124,13 @@ def test_a_sentence_after_a_space_has_the_ids_that_it_has_when_encoded_alone(
         # Punkt also ends sentences before a bracket or asterisk without a space before it.
         if line[:begin] == line[:begin].rstrip() != "":
             continue
-        # Of two divisions with the same probability, rounding of the sum before decides.
-        compared += in_files[number] == alone[number].ids.tolist()
-    assert compared > 0.97 * len(spans)
+        found, expected = in_files[number], alone[number].ids.tolist()
+        # Pieces in another order, as 000 0 for 0 000, have one probability: rounding decides.
+        if found != expected and sorted(found) == sorted(expected):
+            continue
+        assert found == expected
+        compared += 1
+    assert compared > 0.98 * len(spans)
 
 
 def test_the_files_and_the_counts_of_a_corpus(corpus, tokens, model, tmp_path) -> None:

@@ -287,6 +287,10 @@ def plan_of(*jobs: Any) -> Any:
     return SimpleNamespace(nodes=nodes, jobs=lambda rule, node: by_key[Key(rule, node)])
 
 
-def test_logs_elsewhere_are_refused() -> None:
+def test_two_stages_in_one_folder_and_logs_elsewhere_are_refused() -> None:
+    one = planned_job("vocab", "results/a/manifest.json")
+    two = planned_job("tokens", "results/a/1.manifest.json")
+    with pytest.raises(ArtifactError, match=r"both write results/a/"):
+        stages_of_plan(plan_of(one, two))
     with pytest.raises(ArtifactError, match=r"logs to elsewhere/x.log"):
         stages_of_plan(plan_of(planned_job("vocab", "results/a/x", "elsewhere/x.log")))

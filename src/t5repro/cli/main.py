@@ -146,7 +146,8 @@ def parser() -> argparse.ArgumentParser:
         "--completion",
         action=PrintCompletion,
         choices=SHELLS,
-        help='print what completes commands and options, for eval "$(t5repro --completion bash)"',
+        metavar="SHELL",
+        help=f'eval "$(t5repro --completion SHELL)" ({", ".join(SHELLS)})',
     )
     commands = root.add_subparsers(
         prog=root.prog,  # otherwise the usage of a command starts with the whole usage of this

@@ -154,20 +154,28 @@ def stages_of_plan(plan: RunPlan) -> list[PlannedStage]:
 
     Raises:
         SettingsError: a raw file that the settings name is not listed.
+        ArtifactError: two stages share a folder, or a job has no path for its record.
     """
-    return _in_order(
-        [
-            PlannedStage(
-                name=name_of(node.key),
-                rule=jobs[0].rule,
-                node=node.name if BY_NAME[node.rule].per_experiment else "",
-                folder=Path(jobs[0].outputs["manifest"][0]).parent.as_posix(),
-                jobs=tuple(sorted(map(_job_of_plan, jobs), key=lambda job: job.outputs)),
+    stages = [
+        PlannedStage(
+            name=name_of(node.key),
+            rule=jobs[0].rule,
+            node=node.name if BY_NAME[node.rule].per_experiment else "",
+            folder=Path(jobs[0].outputs["manifest"][0]).parent.as_posix(),
+            jobs=tuple(sorted(map(_job_of_plan, jobs), key=lambda job: job.outputs)),
+        )
+        for node in plan.nodes
+        for jobs in [plan.jobs(*node.key)]
+    ]
+    owners: dict[str, str] = {}
+    for stage in stages:
+        owner = owners.setdefault(stage.folder, stage.name)
+        if owner != stage.name:
+            raise ArtifactError(
+                f"rules {owner} and {stage.name} both write {stage.folder}/; give each rule a "
+                "folder of its own"
             )
-            for node in plan.nodes
-            for jobs in [plan.jobs(*node.key)]
-        ]
-    )
+    return _in_order(stages)
 
 
 def _job_of_plan(job: Job) -> PlannedJob:
