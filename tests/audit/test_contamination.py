@@ -44,7 +44,7 @@ def scored(root: Path, rows: list[dict], task: str = "glue_rte") -> Path:
         root,
         f"{folder}/manifest.json",
         rule="evaluate_predict",
-        inputs=[f"{RESULT}/pretrain/a/weights"],
+        inputs=[f"{RESULT}/pretrain/a/weights.safetensors"],
         outputs=[predictions],
     )
     write_json(root / SCORES, {"tasks": {task: {}}})

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_crawl import CORPUS, EARLY, IDS, LATE, NO_EMPTY_TEXTS, OLD, ONE
-from made_graphs import RESULT, manifest, write
+from made_crawl import CORPUS, EARLY, IDS, LATE, NO_EMPTY_TEXTS, OLD, ONE, trained_and_scored
+from made_graphs import RESULT, manifest
 
 from t5repro.audit.score_pages import domain_of, score_pages
 from t5repro.audit.steps import steps_that_saw
 from t5repro.audit.token_documents import TokenDocument
 from t5repro.cli.main import main
 from t5repro.config.schema import Settings
-from t5repro.config.stage_settings import stage_settings
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
@@ -42,25 +41,7 @@ def scored(root: Path, *, counts: dict[str, Any] = NO_EMPTY_TEXTS) -> Path:
     settings = Settings.model_validate(
         {"pretrain": {"steps": STEPS, "batch_size": 1, "inputs_length": 16, "targets_length": 16}}
     )
-    folder = f"{RESULT}/pretrain/a"
-    weights = f"{folder}/weights.safetensors"
-    write(root, weights, "weights")
-    manifest(
-        root,
-        f"{folder}/manifest.json",
-        rule="pretrain",
-        inputs=[IDS],
-        outputs=[weights],
-        settings=stage_settings(settings, "pretrain"),
-    )
-    write(root, SCORES, json.dumps({"tasks": {"glue_sst2": {}, "squad": {}}}))
-    manifest(
-        root,
-        f"{RESULT}/evaluate_score/a/manifest.json",
-        rule="evaluate_score",
-        inputs=[weights],
-        outputs=[SCORES],
-    )
+    trained_and_scored(root, IDS, settings, ["glue_sst2", "squad"])
     return root
 
 

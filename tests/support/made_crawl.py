@@ -9,13 +9,18 @@
 """
 
 import gzip
+import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from made_graphs import RESULT, manifest, write
+
+from t5repro.config.schema import Settings
+from t5repro.config.stage_settings import stage_settings
 
 ONE, TWO, OLD = "http://a.example/one", "http://a.example/two", "http://b.example/old"
 EARLY, LATE = "2019-04-18T00:00:00Z", "2019-04-19T00:00:00Z"
@@ -110,3 +115,25 @@ def crawl_run(root: Path, *, counts: dict[str, Any] = NO_EMPTY_TEXTS) -> Path:
         counters={"train": counts},
     )
     return root
+
+
+def trained_and_scored(root: Path, ids: str, settings: Settings, tasks: Sequence[str]) -> None:
+    """Write a pre-training on some ids, and scores made from it."""
+    weights, scores = f"{RESULT}/pretrain/a/weights.safetensors", f"{RESULT}/evaluate_score/a"
+    write(root, weights, "weights")
+    manifest(
+        root,
+        f"{RESULT}/pretrain/a/manifest.json",
+        rule="pretrain",
+        inputs=[ids],
+        outputs=[weights],
+        settings=stage_settings(settings, "pretrain"),
+    )
+    write(root, f"{scores}/scores.json", json.dumps({"tasks": {task: {} for task in tasks}}))
+    manifest(
+        root,
+        f"{scores}/manifest.json",
+        rule="evaluate_score",
+        inputs=[weights],
+        outputs=[f"{scores}/scores.json"],
+    )

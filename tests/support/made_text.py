@@ -3,11 +3,10 @@
 Page 4 is empty, so it has no document.
 """
 
-import json
 import random
 from pathlib import Path
 
-from made_crawl import CORPUS, EARLY, write_parquet
+from made_crawl import CORPUS, EARLY, trained_and_scored, write_parquet
 from made_graphs import RESULT, manifest, write
 
 from t5repro.config.schema import Settings
@@ -71,22 +70,5 @@ def text_run(root: Path) -> Path:
             manifest=Path(TOKENS),
         )
     )
-    ids, weights = str(Path(TOKENS).parent / "train.ids"), f"{RESULT}/pretrain/a/weights"
-    write(root, weights, "weights")
-    manifest(
-        root,
-        f"{RESULT}/pretrain/a/manifest.json",
-        rule="pretrain",
-        inputs=[ids],
-        outputs=[weights],
-        settings=stage_settings(settings, "pretrain"),
-    )
-    write(root, SCORES, json.dumps({"tasks": {}}))
-    manifest(
-        root,
-        f"{RESULT}/evaluate_score/a/manifest.json",
-        rule="evaluate_score",
-        inputs=[weights],
-        outputs=[SCORES],
-    )
+    trained_and_scored(root, str(Path(TOKENS).parent / "train.ids"), settings, [])
     return root

@@ -25,7 +25,6 @@ from t5repro.audit.text_index import TextIndex, open_index
 from t5repro.audit.text_trace import PassagePage, end_of_word, ids_of, pages_of
 from t5repro.audit.token_documents import TOKENS
 from t5repro.config.sections.score import ScoreStage
-from t5repro.config.sections.tasks import TaskTexts
 from t5repro.errors import LineageError, SettingsError
 from t5repro.evaluate.score import finite, read_rows, score_rows
 from t5repro.lineage.graph import Graph, Job
@@ -213,11 +212,10 @@ def contamination(graph: Graph, store: Store, name: str, *, words: int = WORDS) 
     texts = ScoreStage.model_validate(job.settings).tasks
     found = []
     for corpus in corpora:
-        index = open_index(root, corpus)
+        search = _Search(graph, root, corpus, open_index(root, corpus), words)
         for task, path in predictions.items():
             rows = read_rows(root / path, "prediction")
-            search = _Search(graph, root, corpus, index, words)
-            found.append(_of_task(search, task_named(task, texts), rows, texts))
+            found.append(_of_task(search, task_named(task, texts), rows))
     return Contamination(name, words, found)
 
 
@@ -258,16 +256,17 @@ class _Search:
         encoded = vocabulary.encode_batch([fields[row][field] for row, field in places])
         # One text of all fields, so that they are searched together; END stands between them.
         text = np.array([number for ids in encoded for number in (*ids, END)], np.int64)
-        is_start = self._index.array.corpus.word_starts[text] & (text != END)
+        is_end = text == END
+        is_start = self._index.array.corpus.word_starts[text] & ~is_end
+        is_border = is_start | is_end
         starts = np.flatnonzero(is_start)
         ends = starts + self._index.array.longest_matches(text, starts)
         first_ids = np.cumsum([0, *(len(ids) + 1 for ids in encoded)])
         runs = []
         for number, (row, field) in enumerate(places):
             low, high = np.searchsorted(starts, first_ids[number : number + 2])
-            limit = first_ids[number + 1] - 1
             bounds = [
-                (start, end_of_word(is_start, end) if end < limit else end)
+                (start, end_of_word(is_border, end))
                 for start, end in zip(
                     starts[low:high].tolist(), ends[low:high].tolist(), strict=True
                 )
@@ -288,11 +287,8 @@ class _Search:
     def found_rows(self, task: str, rows: Rows, runs: Sequence[_Run]) -> list[FoundRow]:
         """Return the rows of runs with the passage and its pages."""
         matches = [self._index.array.find(run.ids, most=MAX_PAGES) for run in runs]
-        offsets = self._index.array.corpus.offsets
-        documents = [
-            list(dict.fromkeys((np.searchsorted(offsets, m.positions, "right") - 1).tolist()))
-            for m in matches
-        ]
+        corpus = self._index.array.corpus
+        documents = [corpus.documents_at(match.positions) for match in matches]
         needed = {document for of_run in documents for document in of_run}
         pages = {
             page.document: page for page in pages_of(self._graph, self._root, self.job, needed)
@@ -311,7 +307,7 @@ class _Search:
         ]
 
 
-def _of_task(search: _Search, task: Task, rows: Rows, texts: TaskTexts) -> TaskContamination:
+def _of_task(search: _Search, task: Task, rows: Rows) -> TaskContamination:
     names = field_names([row["inputs"] for row in rows])
     fields = [fields_of(row["inputs"], names) for row in rows]
     answers = [{} if task.labels else {TARGETS: row["targets"]} for row in rows]

@@ -51,6 +51,11 @@ class Corpus:
             yield first, max(end, first + 1)
             first = max(end, first + 1)
 
+    def documents_at(self, positions: Int64) -> list[int]:
+        """Return the documents that some positions are in, each once, in the order of these."""
+        documents = np.searchsorted(self.offsets, positions, "right") - 1
+        return list(dict.fromkeys(documents.tolist()))
+
     def after(self, positions: Int64, skipped: int) -> Int64:
         """Return the `BLOCK` ids behind each position, after those skipped.
 

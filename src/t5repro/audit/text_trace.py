@@ -172,11 +172,8 @@ def _trace_corpus(graph: Graph, root: Path, job: Job, text: str) -> CorpusTrace:
     with_pages = [number for number in order if words[number] >= FEWEST_WORDS]
     shown = with_pages or sorted(order, key=lambda number: -words[number])[:1]
     matches = {number: index.array.find(sequences[number], most=MAX_PAGES) for number in shown}
-    offsets = index.array.corpus.offsets
     documents = {
-        number: dict.fromkeys(
-            (np.searchsorted(offsets, matches[number].positions, "right") - 1).tolist()
-        )
+        number: index.array.corpus.documents_at(matches[number].positions)
         for number in with_pages[:MAX_PASSAGES]
     }
     pages = pages_of(graph, root, job, {document for of in documents.values() for document in of})
@@ -211,9 +208,9 @@ def _passages(index: TextIndex, ids: Int64) -> list[tuple[int, int]]:
     return bounds
 
 
-def end_of_word(is_start: Mask, end: int) -> int:
-    """Return the last end of a word up to a position."""
-    while end < len(is_start) and not is_start[end]:
+def end_of_word(is_border: Mask, end: int) -> int:
+    """Return the last end of a word up to a position: where a word begins, or the text ends."""
+    while end < len(is_border) and not is_border[end]:
         end -= 1
     return end
 
