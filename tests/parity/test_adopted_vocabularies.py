@@ -19,6 +19,7 @@ from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage
 from t5repro.config.stage_settings import stage_settings
 from t5repro.engines.devices import Devices
+from t5repro.errors import VocabularyError
 from t5repro.files import read_json_lines
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.finetune import FinetuneJob
@@ -37,7 +38,8 @@ pytestmark = [pytest.mark.parity, pytest.mark.keras]
 CRAWL = ROOT.parent / "shared/data/wet"
 LINES = 1000  # of each source
 SOURCES = ("novels_eng", "novels_deu", "novels_fra", "novels_ron", "real_html")
-SST2 = ROOT / "examples/mini/tasks/glue/SST-2"
+RELEASE = int(transformers.__version__.partition(".")[0])
+SST2 = ROOT / "examples/mini/raw/tasks/glue/SST-2"
 TASK = "glue_sst2"
 # The slow classes that agree with their fast ones; BERT's composes accents if it keeps them, and
 # ALBERT's breaks ties between cuts otherwise.
@@ -79,9 +81,11 @@ def test_ids_and_characters_are_those_of_hugging_face(
     assert ours == theirs.input_ids
     with_ranges = vocabulary.pieces.encode_ranges(lines, 1)
     assert [ids for ids, _ in with_ranges] == vocabulary.encode_batch(lines)
-    if not name.startswith(("roberta", "gpt2")):  # theirs leave out the space before a word
+    # Theirs leave out the space before a word; ALBERT's since transformers 5.
+    without_space = ("roberta", "gpt2", "albert") if RELEASE > 4 else ("roberta", "gpt2")
+    if not name.startswith(without_space):
         assert [ranges for _, ranges in with_ranges] == theirs.offset_mapping
-    if name in SLOW:
+    if name in SLOW and RELEASE == 4:  # transformers 5 has no slow classes
         slow = transformers.AutoTokenizer.from_pretrained(tmp_path, use_fast=False)
         assert not slow.is_fast
         assert ours == slow(lines, add_special_tokens=False).input_ids
@@ -98,11 +102,16 @@ def test_a_folder_that_transformers_saved_is_the_same_vocabulary(
     )
     expected = published_vocabulary(source, files_beside(source)).data
     saved = tmp_path / "saved" / source.name
-    assert published_vocabulary(saved, files_beside(saved)).data == expected
+    if RELEASE == 4:  # transformers 5 saves tokenizer.json without other files
+        assert published_vocabulary(saved, files_beside(saved)).data == expected
     alone = tmp_path / "saved/tokenizer.json"
-    config = tmp_path / "saved/tokenizer_config.json"
-    assert published_vocabulary(alone, [config]).data == expected
-    assert published_vocabulary(alone, []).data == expected
+    files = {"add_prefix_space is True": [tmp_path / "saved/tokenizer_config.json"]}
+    for message, beside in (files | {"has normalizer.normalizers": []}).items():
+        if RELEASE > 4 and name.startswith("albert"):  # refused by name, not read otherwise
+            with pytest.raises(VocabularyError, match=message):
+                published_vocabulary(alone, beside)
+        else:
+            assert published_vocabulary(alone, beside).data == expected
 
 
 # Checkpoints
@@ -311,9 +320,13 @@ def test_a_checkpoint_returns_to_the_bit_with_its_vocabulary(run: Run) -> None:
     assert len(after[embedding]) == len(before[embedding]) + added
     rows = [row["inputs"] for row in read_json_lines(run.examples["validation"])]
     first, last = map(transformers.AutoTokenizer.from_pretrained, (run.checkpoint, exported))
-    assert first(rows, add_special_tokens=False) == last(rows, add_special_tokens=False)
-    if not run.writes_text:
-        assert first(rows, rows[::-1]) == last(rows, rows[::-1])
+    asked = [(rows,)] if run.writes_text else [(rows,), (rows, rows[::-1])]
+    for texts in asked:
+        special = {"add_special_tokens": len(texts) > 1}
+        theirs, ours = first(*texts, **special), last(*texts, **special)
+        # ALBERT's class of transformers 5 leaves types out unless a configuration names them.
+        names = theirs.keys() if RELEASE > 4 else theirs.keys() | ours.keys()
+        assert {key: theirs[key] for key in names} == {key: ours[key] for key in names}
 
 
 @pytest.mark.parametrize("run", [name for name in NETWORKS if name != "gpt"], indirect=True)
