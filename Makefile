@@ -42,7 +42,7 @@ jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-test: setup ## run the tests that take seconds, and a small chain end to end
+test: setup .venv-jax/installed ## run the tests that take seconds, and a small chain end to end, on both engines
 	pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(TESTS)"
 
 test-all: setup ## run every test

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from checkout import SUPPORT
-from jax_environment import MARKS, PYTHON, history, run, train, weights
+from jax_environment import IF_INSTALLED, PYTHON, history, run, train, weights
 from mesh_steps import EVERYWHERE, FREE, OF_FOUR_HEADS, STEPS
 
 from t5repro.artifacts import STEPS as STEPS_FILE
 from t5repro.train.history import CHANGED
 from t5repro.train.repeated_steps import state_file
 
-pytestmark = MARKS
+pytestmark = IF_INSTALLED
 PROGRAM = str(SUPPORT / "mesh_steps.py")
 GRID = {"mesh": {"data": 2, "model": 4}, "remat": "block"}
 ON_EACH_MESH = [("2x4", name) for name in (*EVERYWHERE, *OF_FOUR_HEADS)] + [
