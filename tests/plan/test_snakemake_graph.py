@@ -11,6 +11,7 @@ import yaml
 from checkout import ROOT
 
 from t5repro.plan.inputs import watched
+from t5repro.plan.outputs import EARLIER
 from t5repro.plan.run_plan import Job, RunPlan
 from t5repro.versions.snakemake_graph import planned, stage_name, stages_of_plan
 
@@ -194,7 +195,9 @@ def test_the_plan_has_the_jobs_that_snakemake_plans(project: Path, changes: dict
             expected = jobs[job.rule.name, str(job.log[0])]
             assert by_role(job.input) == watched(expected.inputs), job
             assert_attested(expected, named_inputs(job.rule.shellcmd), owners)
-            assert by_role(job.output) == expected.outputs, job
+            # The manifest stands for what earlier steps left.
+            declared = {role: [] if role == EARLIER else p for role, p in expected.outputs.items()}
+            assert by_role(job.output) == declared, job
             assert job.params.settings == expected.settings
         targets = {rule.name: sorted(map(str, rule.input)) for rule in workflow.rules}
         for name, manifests in plan.targets.items():
@@ -212,11 +215,7 @@ def test_a_lost_file_that_a_manifest_stands_for_is_asked_for_until_its_reader_ha
     plan = RunPlan.of_run_file(run_file)
     reader = next(node.key for node in plan.nodes if node.key.rule == "pretrain")
     ids = plan.inputs(*reader)["ids"]
-    for node in plan.nodes:
-        for job in plan.jobs(*node.key):
-            for path in (path for paths in job.outputs.values() for path in paths):
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-                Path(path).touch()
+    touch_outputs(plan)
     assert RunPlan.of_run_file(run_file).lost == {}
     Path(ids[0]).unlink()
     assert RunPlan.of_run_file(run_file).lost == {}  # the training has read it
@@ -224,6 +223,33 @@ def test_a_lost_file_that_a_manifest_stands_for_is_asked_for_until_its_reader_ha
     assert RunPlan.of_run_file(run_file).lost == {reader: [ids[0]]}
     with planned(run_file) as workflow:
         assert "tokens" in {job.rule.name for job in workflow.dag.needrun_jobs()}
+
+
+def test_lost_predictions_of_an_earlier_step_are_made_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    kept = {"evaluate.checkpoints": "all", **KEPT}
+    run_file = write_run(project, {"experiments": experiments(kept=kept)})
+    plan = RunPlan.of_run_file(run_file)
+    (predicting, *_) = (node.key for node in plan.nodes if node.key.rule == "evaluate_predict")
+    reader = next(node.key for node in plan.nodes if predicting in node.upstream)
+    touch_outputs(plan)
+    earlier = plan.outputs(*predicting)[EARLIER][0]
+    Path(earlier).unlink()
+    Path(plan.outputs(*reader)["manifest"][0]).unlink()
+    with planned(run_file) as workflow:
+        again = [job for job in workflow.dag.needrun_jobs() if earlier in map(str, job.output)]
+    assert [job.rule.name for job in again] == ["evaluate_predict"]
+
+
+def touch_outputs(plan: RunPlan) -> None:
+    """Make an empty file for each output of each job."""
+    for node in plan.nodes:
+        for job in plan.jobs(*node.key):
+            for path in (path for paths in job.outputs.values() for path in paths):
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                Path(path).touch()
 
 
 def test_a_node_reads_what_its_jobs_read(project: Path) -> None:

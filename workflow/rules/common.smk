@@ -46,7 +46,7 @@ def outputs_of(rule, node=""):
 
 def forms_of(rule):
     """Return the rules that stand for a stage with other files in some of its nodes."""
-    return with_message(PLAN.forms)(rule)
+    return with_message(PLAN.forms)(rule, with_earlier=SNAKEMAKE_RUN.uses_storage)
 
 
 def code_of(rule):

@@ -26,6 +26,7 @@ for form in forms_of("finetune"):
             code=code_of("finetune"),
         output:
             files=form.outputs["files"],
+            earlier=form.outputs["earlier"],
             history=report(
                 form.outputs["history"],
                 category="Loss curves",

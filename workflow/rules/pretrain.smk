@@ -28,6 +28,7 @@ for form in forms_of("pretrain"):
             code=code_of("pretrain"),
         output:
             files=form.outputs["files"],
+            earlier=form.outputs["earlier"],
             history=report(
                 form.outputs["history"],
                 category="Loss curves",

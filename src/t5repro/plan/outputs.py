@@ -25,6 +25,7 @@ from t5repro.config.sections.corpus import row_files
 from t5repro.plan.nodes import Key, RunNodes
 
 Names = dict[str, list[str]]  # role -> names
+EARLIER = "earlier"  # role of weights and predictions of steps before the last one
 
 
 def names_by_role(nodes: RunNodes, key: Key) -> Names:
@@ -109,7 +110,7 @@ def _corpus(nodes: RunNodes, key: Key) -> Names:
 def _training(nodes: RunNodes, key: Key) -> Names:
     steps = getattr(nodes.settings_at(key), key.rule).kept_steps
     kept_weights = [f"{step_folder(step)}/{WEIGHTS}" for step in steps]
-    return {"files": [WEIGHTS, OPTIMIZER, *kept_weights], "history": [HISTORY]}
+    return {"files": [WEIGHTS, OPTIMIZER], EARLIER: kept_weights, "history": [HISTORY]}
 
 
 def _examples(nodes: RunNodes, key: Key) -> Names:
@@ -118,8 +119,8 @@ def _examples(nodes: RunNodes, key: Key) -> Names:
 
 def _predictions(nodes: RunNodes, key: Key) -> Names:
     names = last_predictions(nodes, key.node)
-    folders = evaluated_folders(nodes.settings_at(key))
-    return {"files": [f"{folder}{name}" for folder in folders for name in names]}
+    folders = evaluated_folders(nodes.settings_at(key))[1:]
+    return {"files": names, EARLIER: [f"{folder}{name}" for folder in folders for name in names]}
 
 
 def _report(nodes: RunNodes, key: Key) -> Names:

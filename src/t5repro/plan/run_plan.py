@@ -16,7 +16,7 @@ from t5repro.jobs.table import JOBS
 from t5repro.plan.commands import param, source_of
 from t5repro.plan.inputs import corpora, crawl_of_shard, inputs, lost, watched
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
-from t5repro.plan.outputs import names_by_role, names_of_shard, shards_of
+from t5repro.plan.outputs import EARLIER, names_by_role, names_of_shard, shards_of
 from t5repro.plan.paths import by_experiment, log_path, manifests, path, predictions_of
 from t5repro.stages import BY_NAME, VERSIONED
 
@@ -85,7 +85,7 @@ class RuleForm:
     Attributes:
         name: name of the rule.
         nodes: names of its nodes.
-        outputs: role -> patterns of the files.
+        outputs: role -> patterns of the files; those of earlier steps only if they are needed.
     """
 
     name: str
@@ -258,22 +258,35 @@ class RunPlan:
             return stage_name(Key(rule, node))
         return next(form.name for form in self.forms(rule) if node in form.nodes)
 
-    def _forms(self, rule: str) -> list[RuleForm]:
-        """Return the rules that stand for a stage, one for all nodes with the same files."""
+    def _forms(self, rule: str, with_earlier: bool = False) -> list[RuleForm]:
+        """Return the rules that stand for a stage, one for all nodes with the same files.
+
+        Four fifths of the files of a study are weights and predictions of earlier steps. Snakemake
+        would make a pattern and a path of each; their manifest stands for them, unless one is lost.
+
+        Args:
+            rule: name of the stage.
+            with_earlier: whether to declare these files, too, because a storage has to move them.
+        """
         nodes_by_names: dict[str, list[str]] = {}
         for key in self._nodes.distinct(rule):
             # Nodes with equal names of files share a rule: its outputs have a wildcard for the
             # node.
             names = SHARD if rule == "c4_clean" else str(names_by_role(self._nodes, key))
             nodes_by_names.setdefault(names, []).append(key.node)
-        return [
-            RuleForm(
-                name=f"{rule}-{nodes[0]}" if index else rule,
-                nodes=tuple(nodes),
-                outputs=self.patterns(rule, nodes[0]),
-            )
-            for index, nodes in enumerate(nodes_by_names.values())
-        ]
+        forms = []
+        for index, nodes in enumerate(nodes_by_names.values()):
+            outputs = self.patterns(rule, nodes[0])
+            if not (with_earlier or self._has_lost_earlier(rule, nodes)) and EARLIER in outputs:
+                outputs[EARLIER] = []
+            forms.append(RuleForm(f"{rule}-{nodes[0]}" if index else rule, tuple(nodes), outputs))
+        return forms
+
+    def _has_lost_earlier(self, rule: str, nodes: list[str]) -> bool:
+        """Return whether a file of an earlier step is absent that a job is going to read."""
+        absent = {name for names in self.lost.values() for name in names}
+        earlier = (self.outputs(rule, node).get(EARLIER, ()) for node in nodes if absent)
+        return any(not absent.isdisjoint(files) for files in earlier)
 
     def patterns(self, rule: str, node: str = "") -> dict[str, str | list[str]]:
         """Return role -> patterns of the outputs of a rule; of a single file without a list.
