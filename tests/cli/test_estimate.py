@@ -50,6 +50,19 @@ def test_the_study_is_printed_and_written(
     assert total == pytest.approx(values["total"]["flops"])
 
 
+def test_files_without_a_second_seed_are_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = (ROOT / "studies/desk_study/scores.csv").read_text().splitlines()
+    (tmp_path / "scores.csv").write_text("\n".join(rows[:2]) + "\n")
+    code, text = run(f"--power {tmp_path}/scores.csv", capsys)
+    assert code == 2
+    assert "no experiment in these files has scores of two seeds" in text
+    code, text = run(f"--power {tmp_path}/none.csv", capsys)
+    assert code == 2
+    assert "none.csv is missing" in text
+
+
 def test_one_training_is_no_plural(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("A line of text.\n" * 9)
     (tmp_path / "run.yaml").write_text(

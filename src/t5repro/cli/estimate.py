@@ -2,9 +2,13 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import SettingsError
+
+if TYPE_CHECKING:
+    from t5repro.estimate.plan import Estimate
 
 BEYOND_BUDGET = 3
 
@@ -44,6 +48,14 @@ def add_estimate(commands: Commands) -> None:
         type=float,
         metavar="HOURS",
         help="chip-hours, of a CPU core-hours; exit code 3 if the estimate is above",
+    )
+    parser.add_argument(
+        "--power",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="SCORES",
+        help="scores.csv of runs with several seeds; prints how many tell the paper's rows apart",
     )
     parser.add_argument("--rates", type=Path, help="measured speeds, in YAML or JSON")
     parser.add_argument(
@@ -111,9 +123,27 @@ def _estimate(arguments: argparse.Namespace) -> int:
         names = cheapest_of_tables(estimate, arguments.table)
         hours = estimate.hours(estimate.alone(names))
         print(f"cheapest  {hours:,.1f} {machine.unit}-hours fill these tables: {', '.join(names)}")
+    if arguments.power:
+        print(f"\n{_power_text(arguments, estimate)}", end="")
     if arguments.json:
         write_json(arguments.json, estimate_values(estimate, tables))
     return _within(budget, estimate.hours(estimate.total), machine.unit)
+
+
+def _power_text(arguments: argparse.Namespace, estimate: "Estimate") -> str:
+    """Return the seeds that tables need, and the hours of those that the run fills."""
+    from t5repro.estimate.power import column_powers, spreads
+    from t5repro.estimate.tables import one_of_each_row
+    from t5repro.estimate.text import power_text
+    from t5repro.report.scores_csv import read_csv
+
+    columns = column_powers(spreads(map(read_csv, arguments.power)), arguments.table)
+    hours = {
+        number: estimate.hours(estimate.alone(names))
+        for number in {column.table for column in columns}
+        if (names := one_of_each_row(estimate, number))
+    }
+    return power_text(columns, hours, estimate.machine.unit)
 
 
 def _within(budget: float | None, hours: float, unit: str) -> int:

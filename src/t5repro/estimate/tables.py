@@ -55,6 +55,12 @@ def _table_estimate(estimate: Estimate, number: int) -> TableEstimate:
     )
 
 
+def one_of_each_row(estimate: Estimate, table: int) -> list[str]:
+    """Return the first experiment of the run for each row of a table that it fills: one seed."""
+    candidates = [experiments_of_row(row, estimate.rows) for row in table_rows(table)]
+    return list(dict.fromkeys(names[0] for names in candidates if names))
+
+
 def cheapest_of_tables(estimate: Estimate, tables: Sequence[int]) -> list[str]:
     """Return the cheapest experiments that fill every row of tables that the run can fill.
 

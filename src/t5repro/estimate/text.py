@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from t5repro.estimate.plan import Cost, Estimate, NodeEstimate
+from t5repro.estimate.power import CHOSEN_SEEDS, LIKELY, MOST_SEEDS, POWER, ColumnPower
 from t5repro.estimate.prices import Price
 from t5repro.estimate.tables import TableEstimate
 from t5repro.plan.memory import Memory
@@ -292,3 +293,55 @@ def _node_values(entry: NodeEstimate) -> dict[str, Any]:
         "disk_bytes": entry.disk_bytes,
         "memory": None if memory is None else asdict(memory) | {"fits": memory.fits},
     }
+
+
+def power_text(columns: Sequence[ColumnPower], hours: Mapping[int, float], unit: str) -> str:
+    """Return the seeds that each table needs as plain text.
+
+    Args:
+        columns: columns of tables, by table.
+        hours: table -> hours of one seed of its cheapest experiments; only of tables that the run
+            fills.
+        unit: of the hours, ``chip`` or ``core``.
+    """
+    head = (
+        "table",
+        "column",
+        ">pairs",
+        ">deviation",
+        f">told apart by {CHOSEN_SEEDS}",
+        ">seeds for half",
+        ">likely",
+        ">seeds for all",
+        f">{unit}-h for half",
+    )
+    rows = []
+    for column in columns:
+        half = column.seeds(0.5)
+        low, high = (column.seeds(0.5, deviation) for deviation in column.spread.likely)
+        known = column.table in hours and half is not None
+        rows.append(
+            (
+                f"table {column.table}",
+                column.column,
+                str(len(column.differences)),
+                f"{column.spread.deviation:.2f} ({column.spread.freedom})",
+                str(column.told_apart(CHOSEN_SEEDS)),
+                _seeds(half),
+                f"{_seeds(low)} to {_seeds(high)}",
+                _seeds(column.seeds(1.0)),
+                number(hours[column.table] * (half or 0)) if known else "",
+            )
+        )
+    note = (
+        "pairs: rows that the paper tells apart, by two of its own deviations\n"
+        "deviation: of our seeds, with its degrees of freedom\n"
+        f"seeds: of each row, for a power of {POWER:.0%} at 5 %, if differences were the paper's\n"
+        f"likely: with the ends of the {LIKELY:.0%} interval of the deviation\n"
+        "hours: of the rows that this run fills, with as many seeds"
+    )
+    return f"{table_text(head, rows)}\n{note}\n"
+
+
+def _seeds(count: int | None) -> str:
+    return f"> {MOST_SEEDS}" if count is None else str(count)
