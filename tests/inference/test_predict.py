@@ -332,6 +332,14 @@ def evaluated_in(folder: Path, experiment: str) -> list[str]:
 
 
 def test_the_package_offers_its_public_names_and_no_others() -> None:
-    assert sorted(t5repro.__all__) == ["Model", "Prediction", "Run", "load"]
+    assert sorted(t5repro.__all__) == [
+        "Model",
+        "Prediction",
+        "Run",
+        "load",
+        "load_model",
+        "load_network",
+    ]
     assert all(hasattr(t5repro, name) for name in t5repro.__all__)
+    assert set(t5repro.__all__) <= set(dir(t5repro))
     assert not hasattr(t5repro, "predict")

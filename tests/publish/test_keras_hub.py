@@ -108,13 +108,13 @@ def test_a_classifier_of_keras_hub_reads_texts_and_answers_as_ours(
     expected = values(made(features))
     # From ids to text: its preprocessor writes our rows, cut alike.
     texts = tuple(np.array(segments) for segments in zip(*TEXTS, strict=True))
-    theirs = task.preprocessor(texts)
+    theirs = task.preprocessor(x=texts)
     np.testing.assert_array_equal(values(theirs["token_ids"]), features["encoder_ids"])
     np.testing.assert_array_equal(values(theirs["padding_mask"]), features["encoder_segments"])
     if made.settings.token_types:
         np.testing.assert_array_equal(values(theirs["segment_ids"]), features["encoder_types"])
     np.testing.assert_allclose(values(task(theirs)), expected, rtol=0, atol=1e-5)
-    predicted = task.predict(theirs, verbose=0).argmax(axis=-1)
+    predicted = values(task(theirs)).argmax(axis=-1)
     words = read_json(tmp_path / "labels.json")
     assert [words[number] for number in predicted] == [
         ("no", "yes")[number] for number in expected.argmax(axis=-1)
