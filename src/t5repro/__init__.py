@@ -16,8 +16,10 @@ _PUBLIC = {
     "Prediction": "t5repro.inference.model",
     "Run": "t5repro.inference.run",
     "load": "t5repro.inference.load",
+    "load_model": "t5repro.inference.load",
+    "load_network": "t5repro.inference.load",
 }
-__all__ = ["Model", "Prediction", "Run", "load"]
+__all__ = ["Model", "Prediction", "Run", "load", "load_model", "load_network"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,3 +31,7 @@ def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module 't5repro' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

@@ -66,7 +66,7 @@ def test_the_folder_has_what_the_hub_expects_and_answers_as_the_run(checkout: Pa
     }
     tokenizer = read_json(Path("out/tokenizer_config.json"))
     assert (tokenizer["model_max_length"], tokenizer["extra_ids"]) == (64, 8)
-    model = t5repro.load("out")
+    model = t5repro.load_model("out")
     run = t5repro.load(RUN)
     assert isinstance(model, t5repro.Model)
     assert isinstance(run, t5repro.Run)

@@ -150,7 +150,7 @@ def test_an_exported_model_answers_as_the_run(run: t5repro.Run, tmp_path: Path) 
         form="huggingface",
         folder=tmp_path / "exported",
     )
-    exported = t5repro.load(tmp_path / "exported")
+    exported = t5repro.load_model(tmp_path / "exported")
     assert isinstance(exported, t5repro.Model)
     # No library writes the lengths.
     lengths = {"evaluate": settings(()).evaluate}
@@ -160,12 +160,16 @@ def test_an_exported_model_answers_as_the_run(run: t5repro.Run, tmp_path: Path) 
 
 def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="contains no readable weights"):
+        t5repro.load_model(tmp_path)
+    with pytest.raises(ArtifactError, match="load_model opens a folder of weights"):
         t5repro.load(tmp_path)
     (tmp_path / "pretrained/pretrain").mkdir(parents=True)
     with pytest.raises(ArtifactError, match="ends with pre-training, .* weights export"):
         t5repro.load(tmp_path / "pretrained")
     with pytest.raises(ArtifactError, match="results/absent is no folder"):
         t5repro.load("results/absent")
+    with pytest.raises(ArtifactError, match="is not a .keras file"):
+        t5repro.load_network(tmp_path)
 
 
 def test_the_command_prints_answers_of_standard_input_in_a_process_of_its_own(
@@ -328,6 +332,14 @@ def evaluated_in(folder: Path, experiment: str) -> list[str]:
 
 
 def test_the_package_offers_its_public_names_and_no_others() -> None:
-    assert sorted(t5repro.__all__) == ["Model", "Prediction", "Run", "load"]
+    assert sorted(t5repro.__all__) == [
+        "Model",
+        "Prediction",
+        "Run",
+        "load",
+        "load_model",
+        "load_network",
+    ]
     assert all(hasattr(t5repro, name) for name in t5repro.__all__)
+    assert set(t5repro.__all__) <= set(dir(t5repro))
     assert not hasattr(t5repro, "predict")

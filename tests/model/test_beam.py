@@ -183,7 +183,7 @@ def test_one_program_serves_all_batches_of_a_shape(model, inputs):
     options = {"max_decode_length": 3, "width": 2, "length_penalty": 0.6}
     beam_search(model, inputs, **options)
     beam_search(model, inputs[::-1], **options)
-    program = decode._COMPILED[model][(("beam", 3, 2, 0.6),)]
+    program = decode._COMPILED[model][("beam", 3, 2, 0.6), model.form]
     assert program.experimental_get_tracing_count() == 1
 
 

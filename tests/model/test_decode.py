@@ -135,9 +135,9 @@ def test_one_program_serves_all_batches_of_a_shape(model, inputs):
     from t5repro.model import decode
 
     greedy(model, inputs, max_decode_length=3)
-    program = decode._COMPILED[model][(("greedy", 3),)]
+    program = decode._COMPILED[model][("greedy", 3), model.form]
     greedy(model, inputs[::-1], max_decode_length=3)
-    assert decode._COMPILED[model][(("greedy", 3),)] is program
+    assert decode._COMPILED[model][("greedy", 3), model.form] is program
     assert program.experimental_get_tracing_count() == 1
 
 

@@ -12,8 +12,8 @@ from t5repro.model.block_sharing import block_with_weights, blocks_with_weights 
 from t5repro.model.checkpoints import load_weights, noise_variables, save_weights, weight_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.gelu import gelu  # noqa: E402
+from t5repro.model.network import UNUSED_LOGIT  # noqa: E402
 from t5repro.model.sizes import parameter_count  # noqa: E402
-from t5repro.model.transformer import UNUSED_LOGIT  # noqa: E402
 
 pytestmark = pytest.mark.keras
 

@@ -20,7 +20,7 @@ from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.trained_as import TrainedAs  # noqa: E402
 from t5repro.model.weight_names import from_huggingface, to_huggingface, weight_names  # noqa: E402
 from t5repro.publish.tokenizer_files import VocabularyFiles  # noqa: E402
-from t5repro.publish.weights import export_weights, write_huggingface, write_keras_hub  # noqa: E402
+from t5repro.publish.weights import export_weights, write_huggingface  # noqa: E402
 from t5repro.train.import_weights import import_weights  # noqa: E402
 from t5repro.train.initialize import load_published  # noqa: E402
 
@@ -360,11 +360,6 @@ def test_a_roberta_with_a_head_of_pairs_is_not_exported(tmp_path):
 
     with pytest.raises(CheckpointError, match="head of pairs, which no RoBERTa of other libraries"):
         write(tmp_path / "exported", model)
-
-
-def test_keras_hub_has_no_encoder_alone(tmp_path):
-    with pytest.raises(CheckpointError, match="model.architecture must be encoder_decoder"):
-        write_keras_hub(tmp_path, NETWORKS["bert"], {}, NO_VOCABULARY)
 
 
 def test_pretraining_starts_from_a_checkpoint_whose_table_is_shorter(tmp_path):

@@ -86,21 +86,22 @@ def _answers(arguments: argparse.Namespace) -> "Iterator[Prediction]":
 def _text_answers(
     arguments: argparse.Namespace, inputs: Sequence[tuple[Any, str]]
 ) -> "list[Prediction]":
-    from t5repro.inference.load import load
-    from t5repro.inference.model import Model
+    from t5repro.inference.load import holds_run, load, load_model
 
     texts = [_text_of(row, place) if isinstance(row, dict) else row for row, place in inputs]
     # A run has models to choose from; a folder of exported weights is one model.
-    model = load(arguments.run, revision=arguments.rev)
-    if not isinstance(model, Model):
+    if arguments.rev or holds_run(Path(arguments.run)):
+        run = load(arguments.run, revision=arguments.rev)
         experiment = arguments.experiment
         if not arguments.rev:  # of a revision, DVC would have to fetch the predictions
-            experiment = _experiment_for(model, experiment, texts)
-        model = model.model(experiment, step=arguments.step)
-    elif arguments.experiment or arguments.step is not None:
-        raise SettingsError(
-            f"{arguments.run} is one model, no run; leave --experiment and --step out"
-        )
+            experiment = _experiment_for(run, experiment, texts)
+        model = run.model(experiment, step=arguments.step)
+    else:
+        model = load_model(arguments.run)
+        if arguments.experiment or arguments.step is not None:
+            raise SettingsError(
+                f"{arguments.run} is one model, no run; leave --experiment and --step out"
+            )
     return model.predict(texts, beam=arguments.beam, log_probabilities=arguments.log_probabilities)
 
 
@@ -108,8 +109,7 @@ def _row_answers(
     arguments: argparse.Namespace, inputs: Sequence[tuple[Any, str]]
 ) -> "list[Prediction]":
     """Return the answers of a network of labels."""
-    from t5repro.inference.load import load
-    from t5repro.inference.run import Run
+    from t5repro.inference.load import holds_run, load
 
     if arguments.beam or arguments.log_probabilities:
         raise SettingsError(
@@ -117,9 +117,9 @@ def _row_answers(
             "--log-probabilities out"
         )
     rows = [_row_of(row, place) for row, place in inputs]
-    run = load(arguments.run, revision=arguments.rev)
-    if not isinstance(run, Run):
+    if not arguments.rev and not holds_run(Path(arguments.run)):
         raise SettingsError(f"{arguments.run} is one model, no run; leave --task out")
+    run = load(arguments.run, revision=arguments.rev)
     return run.predict_rows(
         rows, task=arguments.task, experiment=arguments.experiment or "", step=arguments.step
     )

@@ -5,13 +5,16 @@ Answers equal the predictions of the rule `evaluate_predict`: the same functions
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.inference.model import SURROGATE, Prediction
 from t5repro.model.segment_rows import OPTIONS, SEGMENTS
 from t5repro.model.task_rows import SegmentTexts, trained_task
+
+if TYPE_CHECKING:
+    import keras
 
 Row = Mapping[str, Any]
 FORM = f'a row is {{"{SEGMENTS}": [text, ...]}}, of a task with choices with "{OPTIONS}" as well'
@@ -69,6 +72,12 @@ class LabelModel:
             Prediction("\t".join((*row.segments, *row.options)), answer, truncated=index in cut)
             for index, (row, answer) in enumerate(zip(texts, answers[task].texts, strict=True))
         ]
+
+    @property
+    def networks(self) -> "list[keras.Model]":
+        """The networks with their weights, which are read now: one, or those of an ensemble."""
+        networks: list[keras.Model] = self._load()[-1]
+        return networks
 
     def _load(self) -> tuple[Any, ...]:
         """Return devices, vocabulary, columns of the head, and networks with their weights."""

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from t5repro.artifacts import VOCABULARY, WEIGHTS
 from t5repro.errors import ArtifactError, SettingsError
@@ -9,23 +10,22 @@ from t5repro.inference.model import Model
 from t5repro.inference.run import STAGE, Run
 from t5repro.lineage.store import Folder, Revision, checkout_of, open_store
 
+if TYPE_CHECKING:
+    import keras
+
 PRETRAIN = "pretrain"
 
 
-def load(folder: str | Path, *, revision: str = "") -> Run | Model:
-    """Open a finished run, or the weights that another library or `weights export` wrote.
+def load(folder: str | Path, *, revision: str = "") -> Run:
+    """Open a finished run.
 
     Args:
-        folder: of a run, such as ``results/demo``; or with weights of Hugging Face, keras-hub, the
-            T5 release or this project, and their vocabulary.
+        folder: of a run, such as ``results/demo``.
         revision: a git revision of the checkout that contains the run: DVC takes the files from its
             cache or its remote, and the working tree does not change.
 
-    Returns:
-        A `Run`; for a folder with weights a `Model`.
-
     Raises:
-        ArtifactError: the folder has neither a run nor readable weights.
+        ArtifactError: the folder has no finished run.
         LineageError: the revision does not exist.
         SettingsError: a folder of a revision is outside of the checkout.
     """
@@ -33,31 +33,76 @@ def load(folder: str | Path, *, revision: str = "") -> Run | Model:
     if revision:
         root = checkout_of(Path())
         return _run_at(root, path, open_store(root, revision))
+    if not holds_run(path):
+        raise ArtifactError(
+            f"{path} has no run with predictions; t5repro.load_model opens a folder of weights"
+        )
+    root = checkout_of(path)
+    return _run_at(root, path, Folder(root))
+
+
+def load_model(folder: str | Path) -> Model:
+    """Open the weights that another library or `weights export` wrote.
+
+    Lengths and beam width are the defaults of `evaluate`.
+
+    Args:
+        folder: with weights of Hugging Face, keras-hub, the T5 release or this project, and their
+            vocabulary.
+
+    Raises:
+        ArtifactError: it has no readable weights, or no vocabulary, or a run.
+        CheckpointError: the weights do not belong to a T5 encoder-decoder, or do not have a row for
+            each id of the vocabulary.
+    """
+    path = Path(folder)
+    if holds_run(path):
+        raise ArtifactError(f"{path} is a run; t5repro.load opens it, and Run.model its models")
+    return _imported_model(path)
+
+
+def load_network(path: str | Path) -> "keras.Model":
+    """Return the network that `keras.Model.save` wrote to a ``.keras`` file.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ArtifactError: Keras cannot read it.
+    """
+    import keras
+
+    # Keras finds classes by their registered names: the modules register theirs.
+    import t5repro.systems.networks  # noqa: F401
+
+    try:
+        return keras.saving.load_model(path)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ArtifactError(
+            f"{path} is not a .keras file of a network ({error}); write it with network.save"
+        ) from error
+
+
+def holds_run(path: Path) -> bool:
+    """Return whether a folder is a finished run.
+
+    Raises:
+        ArtifactError: it does not exist, or is a run without predictions.
+    """
     if not path.is_dir():
         raise ArtifactError(f"{path} is no folder; name that of a run, such as results/demo")
-    if (path / PRETRAIN).is_dir() and not (path / STAGE).is_dir():
+    has_predictions = (path / STAGE).is_dir()
+    if (path / PRETRAIN).is_dir() and not has_predictions:
         raise ArtifactError(
             f"{path} has no predictions: the run ends with pre-training, or is not finished; "
             f"t5repro weights export --weights {path}/{PRETRAIN}/EXPERIMENT/manifest.json "
             f"--vocabulary {path}/vocab/EXPERIMENT/sentencepiece.model --folder FOLDER makes a "
             "folder to name here"
         )
-    if not (path / STAGE).is_dir():
-        return imported_model(path)
-    root = checkout_of(path)
-    return _run_at(root, path, Folder(root))
+    return has_predictions
 
 
-def imported_model(folder: Path) -> Model:
-    """Return the model of a folder with weights of any library and their vocabulary.
-
-    Lengths and beam width are the defaults of `evaluate`.
-
-    Raises:
-        ArtifactError: it has no readable weights, or no vocabulary.
-        CheckpointError: the weights do not belong to a T5 encoder-decoder, or do not have a row for
-            each id of the vocabulary.
-    """
+def _imported_model(folder: Path) -> Model:
     from t5repro.config.sections.evaluate import EvaluateSettings, PredictStage
     from t5repro.config.sections.tasks import TaskNames
     from t5repro.config.sections.vocab import VocabSettings

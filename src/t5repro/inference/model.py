@@ -8,13 +8,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.errors import SettingsError
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
+
+if TYPE_CHECKING:
+    import keras
 
 TEXTS = "texts"  # stands for the name of a task
 SURROGATE = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
@@ -98,6 +101,11 @@ class Model:
         if not texts:
             return []
         return self._predict(texts, beam=beam, log_probabilities=log_probabilities)
+
+    @property
+    def networks(self) -> "list[keras.Model]":
+        """The networks with their weights, which are read now: one, or those of an ensemble."""
+        return self._load()[-1]
 
     def _predict(
         self, texts: Sequence[str], *, beam: bool, log_probabilities: bool

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
@@ -15,6 +15,9 @@ from t5repro.inference.label_model import LabelModel, Row
 from t5repro.inference.model import Model, Prediction
 from t5repro.lineage.store import Folder, Revision
 from t5repro.tasks.prefixes import shared_prefix
+
+if TYPE_CHECKING:
+    import keras
 
 STAGE = "evaluate_predict"
 VOCABULARY = ".model"
@@ -108,6 +111,29 @@ class Run:
                 "prefix; leave --task out, or use Run.predict"
             )
         return opened
+
+    def network(self, experiment: str = "", *, step: int | None = None) -> "keras.Model":
+        """Return the ``keras.Model`` of an experiment, with its fine-tuned weights; see `model`.
+
+        `predict` and `predict_rows` of this run use the same network: they answer with int8 weights
+        after ``run.network().quantize("int8")``.
+
+        Args:
+            experiment: one of `experiments`; the first by default.
+            step: step of fine-tuning with kept and evaluated weights; the last by default.
+
+        Raises:
+            ArtifactError: a file is missing, or differs from the manifest of the predictions.
+            SettingsError: the experiment or step does not exist, or is an ensemble.
+        """
+        experiment = self._experiment(experiment)
+        networks = self._opened(experiment, step).networks
+        if len(networks) > 1:
+            raise SettingsError(
+                f"{experiment} is an ensemble of {len(networks)} networks; name an experiment with "
+                f"one, of {list(self.experiments)}"
+            )
+        return networks[0]
 
     def _opened(self, experiment: str, step: int | None) -> Model | LabelModel:
         # A model takes seconds to load: it is kept for the next texts.

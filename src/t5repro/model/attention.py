@@ -191,10 +191,10 @@ class Attention(Projections):
         """Create the matrices and biases."""
         d_model, inner = self.model.d_model, self.num_heads * self.d_kv
         # Logits of unit variance without a division: the queries carry 1 / sqrt(d_kv).
-        self.matrix("q", (d_model, inner), normal((d_model * self.d_kv) ** -0.5))
-        self.matrix("k", (d_model, inner), normal(d_model**-0.5))
-        self.matrix("v", (d_model, inner), normal(d_model**-0.5))
-        self.matrix("o", (inner, d_model), normal(inner**-0.5))
+        self.add_matrix("q", (d_model, inner), normal((d_model * self.d_kv) ** -0.5))
+        self.add_matrix("k", (d_model, inner), normal(d_model**-0.5))
+        self.add_matrix("v", (d_model, inner), normal(d_model**-0.5))
+        self.add_matrix("o", (inner, d_model), normal(inner**-0.5))
 
     def call(
         self,

@@ -88,7 +88,8 @@ def call_compiled(
     if encoder_segments is None:
         encoder_segments = (encoder_ids != PAD_ID).astype(np.int32)
     graphs = _COMPILED.setdefault(networks[0], {})
-    program = (key, *map(id, networks[1:]))
+    # A network that became int8, or has LoRA now, has other weights than its compiled program.
+    program = (key, *(network.form for network in networks), *map(id, networks[1:]))
     if program not in graphs:
         graphs[program] = engine().compiled_rows(networks, graph)
     # oneDNN divides the sums of a product with one row among threads by the size of the L2 cache

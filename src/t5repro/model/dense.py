@@ -3,14 +3,17 @@
 Shape suffixes: B rows of the batch, L positions, D features.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from keras import ops
 from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.initial_values import initial_matrix, truncated_normal, zeros
-from t5repro.model.layers import SeededLayer, Tensor, matmul
+from t5repro.errors import SettingsError
+from t5repro.model.initial_values import truncated_normal, zeros
+from t5repro.model.int8 import check_mode
+from t5repro.model.layers import MatrixLayer, Tensor
 
 
 def embedding_shape(model: ModelSettings) -> ModelSettings:
@@ -18,7 +21,7 @@ def embedding_shape(model: ModelSettings) -> ModelSettings:
     return model.model_copy(update={"d_model": model.embedding_width or model.d_model})
 
 
-class Dense(SeededLayer):
+class Dense(MatrixLayer):
     """A product with a matrix, and a bias.
 
     Args:
@@ -29,23 +32,40 @@ class Dense(SeededLayer):
     """
 
     def __init__(self, model: ModelSettings, *, inputs: int, outputs: int, **layer: Any) -> None:
-        super().__init__(**layer)
-        self.model = model
+        super().__init__(model, **layer)
         self.shape = (inputs, outputs)
 
     def build(self, input_shape: Any = None) -> None:
         """Create matrix and bias."""
         t5_draw = truncated_normal(self.shape[0] ** -0.5)
-        self.matrix = self.weight("matrix", self.shape, initial_matrix(self.model, t5_draw))
+        self.add_matrix("matrix", self.shape, t5_draw)
         self.bias = self.weight("bias", self.shape[1:], zeros())
 
     def call(self, x_BLD: Tensor) -> Tensor:
         """Return the product, (batch, length, outputs)."""
-        return matmul(x_BLD, self.matrix, self.bias)
+        return self.multiply(x_BLD, self.matrices, self.bias)
 
 
 class ClassHead(Dense):
-    """A product with a matrix of few columns, and a bias, in float32."""
+    """A product with a matrix of few columns, and a bias, in float32, also in an int8 network."""
+
+    def enable_lora(
+        self, rank: int, lora_alpha: float | None = None, *, matrices: Sequence[str] = ()
+    ) -> None:
+        """Refuse: a head has as few columns as a narrow matrix would have, and trains whole.
+
+        Raises:
+            SettingsError: always.
+        """
+        raise SettingsError(f"{self.model_path} is a head of answers, which trains without LoRA")
+
+    def quantize(self, mode: str = "int8", config: Any = None) -> None:
+        """Check the mode; the matrix stays float32.
+
+        Raises:
+            SettingsError: another mode.
+        """
+        check_mode(mode, config)
 
     def call(self, x_BD: Tensor) -> Tensor:
         """Return a logit for each class, float32, (batch, classes), or more leading axes."""

@@ -15,7 +15,6 @@ stream, E features of the embedding, C classes, V ids.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
@@ -25,7 +24,7 @@ from t5repro.model.block import Block
 from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
 from t5repro.model.dense import ClassHead, Dense, embedding_shape
-from t5repro.model.initial_values import Initial, initial_matrix, normal
+from t5repro.model.initial_values import initial_matrix, normal
 from t5repro.model.layers import (
     SeededLayer,
     Tensor,
@@ -36,8 +35,8 @@ from t5repro.model.layers import (
 )
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.masked_lm_head import MaskedLMHead
+from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.segment_rows import SegmentRow, padded_rows
-from t5repro.model.transformer import PRECISIONS, as_integers, mask_unused_rows
 
 HEADS = (
     *("masked_lm", "boundary_head", "pooler", "pair_head"),
@@ -154,7 +153,7 @@ class EncoderStack(SeededLayer):
         return x_BLD
 
 
-class Encoder(keras.Model):
+class Encoder(Network):
     """An encoder that predicts masked pieces and classes of pairs, or labels.
 
     Args:
@@ -185,6 +184,8 @@ class Encoder(keras.Model):
     ``RobertaClassificationHead``; the head of tags is transformers ``BertForTokenClassification``.
     """
 
+    weighted_layers = ("encoder", *HEADS)
+
     def __init__(
         self,
         model: ModelSettings,
@@ -201,71 +202,63 @@ class Encoder(keras.Model):
         tags: int = 0,
         predicts_boundaries: bool = False,
     ) -> None:
-        super().__init__(name="encoder_only", dtype=PRECISIONS[dtype], autocast=False)
-        self.settings = model
-        self.embedding_rows = embedding_rows
-        self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
-        self.run_seed = seed
+        super().__init__(
+            model, name="encoder_only", embedding_rows=embedding_rows, seed=seed, dtype=dtype
+        )
         # Without a head of answers the network is one of pre-training.
-        is_pretrained = not (labels or predicts_spans or tags)
-        self.pair_classes = pair_classes if is_pretrained else 0
+        self.has_answers = bool(labels or predicts_spans or tags)
+        self.pair_classes = 0 if self.has_answers else pair_classes
         self.labels = labels
         self.predicts_spans = predicts_spans
         self.tags = tags
-        common: dict[str, Any] = {"seed": seed, "dtype": PRECISIONS[dtype]}
         self.encoder = EncoderStack(
-            model, dropout_rate=dropout_rate, adapter_width=adapter_width, path="encoder", **common
+            model, dropout_rate=dropout_rate, adapter_width=adapter_width, **self.layer("encoder")
         )
         width = model.d_model
-        if is_pretrained:
+        if not self.has_answers:
             self.masked_lm = MaskedLMHead(
-                model, embedding_rows=embedding_rows, path="masked_lm", **common
+                model, embedding_rows=embedding_rows, **self.layer("masked_lm")
             )
         if predicts_boundaries:
             self.boundary_head = BoundaryHead(
-                model, embedding_rows=embedding_rows, path="boundary_head", **common
+                model, embedding_rows=embedding_rows, **self.layer("boundary_head")
             )
         # Heads, in the order of `HEADS`. Only pairs and labels read the pooled first position.
         if labels or self.pair_classes:
-            self.pooler = Dense(model, inputs=width, outputs=width, path="pooler", **common)
+            self.pooler = Dense(model, inputs=width, outputs=width, **self.layer("pooler"))
         if self.pair_classes:
             self.pair_head = ClassHead(
-                model, inputs=width, outputs=pair_classes, path="pair_head", **common
+                model, inputs=width, outputs=pair_classes, **self.layer("pair_head")
             )
         rate = dropout_rate if classifier_dropout is None else classifier_dropout
         if labels:
             # RoBERTa drops features before the pooler as well, BERT only after it.
             pooler_rate = rate if model.pooler_dropout else 0.0
-            self.pooler_dropout = dropout_layer(model, pooler_rate, path="pooler_dropout", **common)
-            self.label_dropout = dropout_layer(model, rate, path="label_dropout", **common)
+            self.pooler_dropout = dropout_layer(model, pooler_rate, **self.layer("pooler_dropout"))
+            self.label_dropout = dropout_layer(model, rate, **self.layer("label_dropout"))
             self.label_head = ClassHead(
-                model, inputs=width, outputs=labels, path="label_head", **common
+                model, inputs=width, outputs=labels, **self.layer("label_head")
             )
         if predicts_spans:
-            self.span_head = ClassHead(model, inputs=width, outputs=2, path="span_head", **common)
+            self.span_head = ClassHead(model, inputs=width, outputs=2, **self.layer("span_head"))
         if tags:
-            self.tag_dropout = dropout_layer(model, rate, path="tag_dropout", **common)
-            self.tag_head = ClassHead(model, inputs=width, outputs=tags, path="tag_head", **common)
+            self.tag_dropout = dropout_layer(model, rate, **self.layer("tag_dropout"))
+            self.tag_head = ClassHead(model, inputs=width, outputs=tags, **self.layer("tag_head"))
         self.build(None)
 
-    def build(self, input_shape: Any) -> None:
-        """Create all weights."""
-        shape = (self.embedding_rows, embedding_shape(self.settings).d_model)
-        draw = initial_matrix(self.settings, normal(1.0))
-        initial = Initial(draw, self.run_seed, "embedding")
-        self.embedding = self.add_weight(
-            name="embedding", shape=shape, initializer=initial, autocast=False
+    def features(self) -> Mapping[str, str | int]:
+        """The features of a call, see `Network`."""
+        types = ["encoder_types"] if self.settings.token_types else []
+        rows: dict[str, str | int] = dict.fromkeys(
+            ("encoder_ids", "encoder_segments", *types), "inputs"
         )
-        for name in ("encoder", *HEADS):
-            if (layer := getattr(self, name, None)) is not None:
-                layer.build()
-        self.built = True
+        return rows if self.has_answers else rows | {"target_positions": "targets"}
 
     def call(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of all heads."""
         features = as_integers(features)
         encoded_BLD = self.encode(features, training=training)
-        if self.labels or self.predicts_spans or self.tags:
+        if self.has_answers:
             heads = []
             if self.labels:
                 heads.append(self.label_logits(encoded_BLD, training=training))
@@ -287,11 +280,10 @@ class Encoder(keras.Model):
             training: apply dropout.
         """
         features = option_rows(features)
-        # The embedding has its own width; `EncoderStack` projects it to `d_model`.
-        embedded_BLE = ops.take(self.embedding, features["encoder_ids"], axis=0)
         types_BL = features["encoder_types"] if self.settings.token_types else None
         return self.encoder(
-            ops.cast(embedded_BLE, self.compute_dtype),
+            # The embedding has its own width; `EncoderStack` projects it to `d_model`.
+            self.embed(features["encoder_ids"]),
             features["encoder_segments"],
             types_BL,
             training=training,
@@ -366,7 +358,3 @@ class Encoder(keras.Model):
         borders = gather_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * count)))
         borders_BM2D = ops.reshape(borders, (rows, count, 2, borders.shape[-1]))
         return self.boundary_head(borders_BM2D, index_BM, self.output())
-
-    def output(self) -> Tensor:
-        """Return the transposed embedding in the precision of activations, (features, ids)."""
-        return ops.cast(ops.transpose(self.embedding), self.compute_dtype)

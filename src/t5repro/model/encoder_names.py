@@ -1,11 +1,12 @@
-"""The names of the weights of encoder-only networks in Hugging Face: BERT, RoBERTa, ALBERT.
+"""The names of the weights of BERT, RoBERTa and ALBERT in Hugging Face and keras-hub.
 
 Which of the three a network is follows from its shape. A network has some of the heads: masked
 pieces, pooler and pairs in pre-training, pooler and labels, spans, or tags in fine-tuning.
 
 Source: transformers ``BertForPreTraining``, ``RobertaForMaskedLM``, ``AlbertForPreTraining`` and
 their ``ForMaskedLM``, ``ForSequenceClassification``, ``ForQuestionAnswering`` and
-``ForTokenClassification``.
+``ForTokenClassification``; keras-hub ``BertBackbone``, ``RobertaBackbone``, ``AlbertBackbone`` and
+their ``TextClassifier`` and ``MaskedLM``.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Literal
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.block_sharing import blocks_with_weights
-from t5repro.model.weight_name import WeightName
+from t5repro.model.weight_name import TASK, WeightName
 
 Family = Literal["bert", "roberta", "albert"]  # Hugging Face's model types
 
@@ -41,6 +42,30 @@ ALBERT_BLOCK = {
     "feed_forward/wi": "ffn",
     "feed_forward/wo": "ffn_output",
     "feed_forward_norm": "full_layer_layer_norm",
+}
+HUB_BLOCK = {  # our layer -> keras-hub's
+    "self_attention/q": "_self_attention_layer.query_dense",
+    "self_attention/k": "_self_attention_layer.key_dense",
+    "self_attention/v": "_self_attention_layer.value_dense",
+    "self_attention/o": "_self_attention_layer.output_dense",
+    "self_attention_norm": "_self_attention_layer_norm",
+    "feed_forward/wi": "_feedforward_intermediate_dense",
+    "feed_forward/wo": "_feedforward_output_dense",
+    "feed_forward_norm": "_feedforward_layer_norm",
+}
+HUB_POOLER = {"pooler": "pooled_dense", "label_head": f"{TASK}output_dense"}
+# Our layer -> keras-hub's, above the blocks. The heads of pre-training of BERT and ALBERT have
+# other constants there (D-059).
+HUB_HEADS: dict[Family, dict[str, str]] = {
+    "bert": HUB_POOLER,
+    "roberta": {
+        "masked_lm": f"{TASK}masked_lm_head._bias",
+        "masked_lm/transform": f"{TASK}masked_lm_head._intermediate_dense",
+        "masked_lm/norm": f"{TASK}masked_lm_head._intermediate_layer_norm",
+        "pooler": f"{TASK}pooled_dense",
+        "label_head": f"{TASK}output_dense",
+    },
+    "albert": HUB_POOLER,
 }
 # Our layer -> Hugging Face's, above the blocks.
 HEADS: dict[Family, dict[str, str]] = {
@@ -89,41 +114,60 @@ def encoder_names(model: ModelSettings) -> Iterator[WeightName]:
     yield from _embedding_names(model, kind)
     for order, number in enumerate(blocks_with_weights(model)):
         layers, foreign_block = BERT_BLOCK, f"{kind}.encoder.layer.{number}"
+        hub_block = f"transformer_layers.{number}"
         # Only blocks with weights of their own have names; ALBERT counts them by group.
         if kind == "albert":
             group, inner = divmod(order, model.blocks_per_group)
             layers = ALBERT_BLOCK
             foreign_block = f"albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
+            hub_block = f"transformer_layers.{group}.{inner}"
         for layer, foreign_layer in layers.items():
-            yield from _layer(f"encoder/block_{number}/{layer}", f"{foreign_block}.{foreign_layer}")
+            yield from _layer(
+                f"encoder/block_{number}/{layer}",
+                f"{foreign_block}.{foreign_layer}",
+                f"{hub_block}.{HUB_BLOCK[layer]}",
+            )
     for path, foreign_path in HEADS[kind].items():
         head = path.split("/")[0]
+        hub = HUB_HEADS[kind].get(path, "")
         if path == "masked_lm":
-            yield WeightName(f"{path}/bias", f"{foreign_path}.bias", head=head)
+            yield WeightName(f"{path}/bias", f"{foreign_path}.bias", keras_hub=hub, head=head)
         else:
-            yield from _layer(path, foreign_path, head=head)
+            yield from _layer(path, foreign_path, hub, head=head)
 
 
 def _embedding_names(model: ModelSettings, kind: Family) -> Iterator[WeightName]:
     embeddings = f"{kind}.embeddings"
-    tables = {"embedding": "word_embeddings", "encoder/positions/table": "position_embeddings"}
+    # RoBERTa's backbone has one layer of both tables.
+    hub = "embeddings." if kind == "roberta" else ""
+    tables = {
+        "embedding": ("word_embeddings", f"{hub}token_embedding.embeddings"),
+        "encoder/positions/table": (
+            "position_embeddings",
+            f"{hub}position_embedding.position_embeddings",
+        ),
+    }
     if model.token_types:
-        tables["encoder/token_types/table"] = "token_type_embeddings"
-    for path, foreign_path in tables.items():
-        yield WeightName(path, f"{embeddings}.{foreign_path}.weight", transposed=False)
-    yield from _layer("encoder/embedding_norm", f"{embeddings}.LayerNorm")
+        types = ("token_type_embeddings", "segment_embedding.embeddings")
+        tables["encoder/token_types/table"] = types
+    for path, (foreign_path, hub_path) in tables.items():
+        face = f"{embeddings}.{foreign_path}.weight"
+        yield WeightName(path, face, keras_hub=hub_path, transposed=False)
+    yield from _layer("encoder/embedding_norm", f"{embeddings}.LayerNorm", "embeddings_layer_norm")
     if kind == "albert":
         mapping = "albert.encoder.embedding_hidden_mapping_in"
-        yield from _layer("encoder/embedding_projection", mapping)
+        yield from _layer("encoder/embedding_projection", mapping, "embeddings_projection")
 
 
-def _layer(path: str, foreign_path: str, *, head: str = "") -> Iterator[WeightName]:
+def _layer(path: str, foreign_path: str, hub: str, *, head: str = "") -> Iterator[WeightName]:
     """Yield the names of a layer's matrix or scale, and of its bias."""
+    hub_weight, hub_bias = (f"{hub}.{name}" if hub else "" for name in ("kernel", "bias"))
     if path.endswith("norm"):
         weight, bias = f"{path}/scale", f"{path}/bias"
+        hub_weight, hub_bias = (f"{hub}.{name}" if hub else "" for name in ("gamma", "beta"))
     elif "/block_" in path:  # several matrices in a layer
         weight, bias = path, f"{path}_bias"
     else:
         weight, bias = f"{path}/matrix", f"{path}/bias"
-    yield WeightName(weight, f"{foreign_path}.weight", head=head)
-    yield WeightName(bias, f"{foreign_path}.bias", head=head)
+    yield WeightName(weight, f"{foreign_path}.weight", keras_hub=hub_weight, head=head)
+    yield WeightName(bias, f"{foreign_path}.bias", keras_hub=hub_bias, head=head)

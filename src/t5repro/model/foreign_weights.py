@@ -32,7 +32,7 @@ from t5repro.model.foreign_vocabulary import (
 )
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_encoders import incomplete_heads
-from t5repro.model.weight_name import WeightName
+from t5repro.model.weight_name import TASK, WeightName
 from t5repro.model.weight_names import (
     Arrays,
     float32_array,
@@ -278,10 +278,10 @@ def quiet_keras_hub() -> Iterator[None]:
         yield
 
 
-def keras_hub_variable(backbone: Any, name: WeightName) -> Any:
-    """Return the variable of a keras-hub backbone."""
-    value = backbone
-    for attribute in name.keras_hub.split("."):
+def keras_hub_variable(network: Any, name: WeightName) -> Any:
+    """Return the variable of a keras-hub backbone, or of a task (`WeightName`)."""
+    value = network
+    for attribute in name.keras_hub.removeprefix(TASK).split("."):
         value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
     return value
 

@@ -88,6 +88,16 @@ def glorot_uniform() -> Draw:
     return draw
 
 
+def he_uniform() -> Draw:
+    """Draw uniformly within sqrt(6 / rows), Keras's default for the first matrix of LoRA."""
+
+    def draw(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        limit = np.float32(np.sqrt(6.0 / shape[0]))
+        return (generator.random(shape, dtype=np.float32) * 2 - 1) * limit
+
+    return draw
+
+
 def ones() -> Draw:
     """Return ones."""
     return lambda _, shape: np.ones(shape, np.float32)

@@ -15,21 +15,26 @@ from keras import ops
 from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
+from t5repro.errors import SettingsError
 from t5repro.model.gelu import gelu
 from t5repro.model.initial_values import (
     Draw,
     Initial,
+    he_uniform,
     initial_matrix,
     ones,
     truncated_normal,
     zeros,
 )
+from t5repro.model.int8 import check_mode, replace_by_int8, scale_name
+from t5repro.model.keras_config import Configured
+from t5repro.model.lora import Lora, names_of
 from t5repro.randomness import single_seed
 
 Tensor = Any  # Keras has no one tensor type
 
 
-class SeededLayer(keras.layers.Layer):
+class SeededLayer(Configured, keras.layers.Layer):
     """A layer with weights and noise that are functions of the run's seed and its own path.
 
     Args:
@@ -212,8 +217,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # by `model.feed_forward
 }
 
 
-class Projections(SeededLayer):
-    """A layer of matrices, with biases if the network has them.
+class MatrixLayer(SeededLayer):
+    """A layer of matrices, which may be int8 and have LoRA.
 
     Args:
         model: shape of the network: biases, initial values.
@@ -223,9 +228,12 @@ class Projections(SeededLayer):
     def __init__(self, model: ModelSettings, **layer: Any) -> None:
         super().__init__(**layer)
         self.model = model
+        self.matrices: tuple[str, ...] = ()
+        self.is_int8 = False
+        self.lora: Lora | None = None
 
-    def matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
-        """Create the matrix `name`, and ``<name>_bias`` if the network has biases.
+    def add_matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
+        """Create the matrix `name`.
 
         Args:
             name: of the weight and of the attribute.
@@ -233,17 +241,31 @@ class Projections(SeededLayer):
             t5_draw: see `initial_matrix`.
         """
         setattr(self, name, self.weight(name, shape, initial_matrix(self.model, t5_draw)))
-        if self.model.biases:
-            bias = f"{name}_bias"
-            setattr(self, bias, self.weight(bias, shape[1:], zeros()))
+        self.matrices += (name,)
 
-    def product(self, x: Tensor, *names: str) -> Tensor:
-        """Return the product of `x` with matrices side by side, biases added.
+    def multiply(self, x: Tensor, names: Sequence[str], bias: Tensor | None) -> Tensor:
+        """Return the product of `x` with matrices side by side, and a bias added.
 
         One product of several matrices is faster than one each, forward and backward.
         """
-        biases = [f"{name}_bias" for name in names] if self.model.biases else []
-        return matmul(x, self._side_by_side(names), self._side_by_side(biases) if biases else None)
+        matrices = self._side_by_side(names)
+        if not self.is_int8 and self.lora is None:
+            return matmul(x, matrices, bias)
+        product = matmul(x, matrices)
+        if self.is_int8:
+            scales = self._side_by_side([scale_name(name) for name in names])
+            product = product * ops.cast(scales, product.dtype)
+        if self.lora is not None:
+            changes = [self._low_rank(x, name, self.lora) for name in names]
+            product = product + ops.concatenate(changes, axis=-1)
+        return product if bias is None else product + ops.cast(bias, x.dtype)
+
+    def _low_rank(self, x: Tensor, name: str, lora: Lora) -> Tensor:
+        if name not in lora.matrices:
+            width = getattr(self, name).shape[-1]
+            return ops.zeros((*ops.shape(x)[:-1], width), dtype=x.dtype)
+        down, up = (getattr(self, part) for part in names_of(name))
+        return matmul(matmul(x, down), up) * lora.scale
 
     def _side_by_side(self, names: Sequence[str]) -> Any:
         first, *further = [getattr(self, name) for name in names]
@@ -252,6 +274,62 @@ class Projections(SeededLayer):
         return ops.concatenate(
             [ops.convert_to_tensor(weight) for weight in (first, *further)], axis=-1
         )
+
+    def enable_lora(
+        self, rank: int, lora_alpha: float | None = None, *, matrices: Sequence[str] = ()
+    ) -> None:
+        """Freeze matrices, and train two narrow ones for each; the output stays equal at first.
+
+        Args:
+            rank: inner width of the narrow ones; features.
+            lora_alpha: their product is multiplied by this and divided by the rank; if absent, 1.
+            matrices: names of the frozen ones; if empty, all of the layer.
+
+        Raises:
+            SettingsError: the rank is not positive, or LoRA is enabled already.
+        """
+        lora = Lora.of_arguments(rank, lora_alpha, matrices or self.matrices)
+        if self.lora is not None:
+            raise SettingsError(f"{self.model_path} has LoRA of rank {self.lora.rank} already")
+        self._tracker.unlock()  # as Keras's own layers do: weights are added after `build`
+        for name in lora.matrices:
+            matrix = getattr(self, name)
+            matrix.trainable = False
+            shapes = ((matrix.shape[0], rank), (rank, matrix.shape[1]))
+            for part, shape, draw in zip(
+                names_of(name), shapes, (he_uniform(), zeros()), strict=True
+            ):
+                setattr(self, part, self.weight(part, shape, draw))
+        self._tracker.lock()
+        self.lora = lora
+
+    def quantize(self, mode: str = "int8", config: Any = None) -> None:
+        """Replace the matrices by int8 ones with a scale for each column; for inference.
+
+        Raises:
+            SettingsError: another mode.
+        """
+        check_mode(mode, config)
+        if not self.is_int8:
+            for name in self.matrices:
+                replace_by_int8(self, name, axis=0)
+            self.is_int8 = True
+
+
+class Projections(MatrixLayer):
+    """A layer of matrices, with biases if the network has them."""
+
+    def add_matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
+        """Create the matrix `name`, and ``<name>_bias`` if the network has biases."""
+        super().add_matrix(name, shape, t5_draw)
+        if self.model.biases:
+            bias = f"{name}_bias"
+            setattr(self, bias, self.weight(bias, shape[1:], zeros()))
+
+    def product(self, x: Tensor, *names: str) -> Tensor:
+        """Return the product of `x` with matrices side by side, biases added."""
+        biases = [f"{name}_bias" for name in names] if self.model.biases else []
+        return self.multiply(x, names, self._side_by_side(biases) if biases else None)
 
 
 class FeedForward(Projections):
@@ -280,8 +358,8 @@ class FeedForward(Projections):
         d_model = self.model.d_model
         self.inward = ("wi_0", "wi_1") if self.model.gated else ("wi",)
         for name in self.inward:
-            self.matrix(name, (d_model, self.d_ff), truncated_normal(d_model**-0.5))
-        self.matrix("wo", (self.d_ff, d_model), truncated_normal(self.d_ff**-0.5))
+            self.add_matrix(name, (d_model, self.d_ff), truncated_normal(d_model**-0.5))
+        self.add_matrix("wo", (self.d_ff, d_model), truncated_normal(self.d_ff**-0.5))
 
     def call(self, x_BLD: Tensor, training: bool = False) -> Tensor:
         """Return an array of the shape of the input, (batch, length, features)."""

@@ -9,9 +9,8 @@ residual stream, V ids.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 from keras.config import floatx
@@ -19,65 +18,30 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.decode_cache import CrossDecoding, PrefixDecoding
 from t5repro.model.dense import ClassHead
-from t5repro.model.initial_values import Draw, Initial, initial_matrix, normal, truncated_normal
 from t5repro.model.layers import Tensor, dropout_layer, gather_positions, matmul, option_rows
+from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 from t5repro.model.stack import Stack
 
-PRECISIONS = {
-    "float32": "float32",
-    "bfloat16": "mixed_bfloat16",
-    "float64": "float64",  # to compare engines; no setting of a run
-}
-UNUSED_LOGIT = -1e9  # a probability of 0
 
-
-class DecoderNetwork(keras.Model):
-    """The common part of networks with a decoder: the embedding, the output matrix, logits of ids.
+class DecoderNetwork(Network):
+    """The common part of networks with a decoder: the output matrix, logits of ids.
 
     Args:
         model: shape of the network.
-        embedding_rows: rows of the embedding; ids in use rounded up to a multiple of 128.
-        seed: the run's seed; weights and noise follow from it.
-        dtype: precision of activations, ``float32`` or ``bfloat16``; weights are float32.
+        shape: rows of the embedding, seed and precision, see `Network`.
     """
 
-    # Layers with weights, in the order of creation.
-    weighted_layers: ClassVar[tuple[str, ...]] = ("decoder",)
     decoder: Stack
 
-    def __init__(self, model: ModelSettings, *, embedding_rows: int, seed: int, dtype: str) -> None:
+    def __init__(self, model: ModelSettings, **shape: Any) -> None:
         # Files of weights name them without the name of the network, which all of them share.
-        super().__init__(name="t5", dtype=PRECISIONS[dtype], autocast=False)
-        self.settings = model
-        self.embedding_rows = embedding_rows
-        # Logits of rows from this one on are masked.
-        self.rows_in_use = embedding_rows  # fewer for some imported weights (`checkpoints`)
-        self.run_seed = seed
-        self._precision = PRECISIONS[dtype]
+        super().__init__(model, name="t5", **shape)
 
-    def layer(self, path: str) -> dict[str, Any]:
-        """Return the arguments of `SeededLayer` for the layer `path`."""
-        return {"seed": self.run_seed, "path": path, "dtype": self._precision}
-
-    def build(self, input_shape: Any) -> None:
-        """Create all weights."""
-        shape = (self.embedding_rows, self.settings.d_model)
-        self.embedding = self._weight("embedding", shape, normal(1.0))
-        if not self.settings.tie_embeddings:
-            t5_draw = truncated_normal(self.settings.d_model**-0.5)
-            self.output_matrix = self._weight("output_matrix", shape[::-1], t5_draw)
-        for name in self.weighted_layers:
-            getattr(self, name).build()
-        self.built = True
-
-    def _weight(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> Any:
-        initial = Initial(initial_matrix(self.settings, t5_draw), self.run_seed, name)
-        return self.add_weight(name=name, shape=shape, initializer=initial, autocast=False)
-
-    def embed(self, ids_BL: Tensor) -> Tensor:
-        """Return the rows of the embedding, (batch, length, features); not scaled."""
-        return ops.cast(ops.take(self.embedding, ids_BL, axis=0), self.compute_dtype)
+    @property
+    def is_tied(self) -> bool:
+        """Whether the output matrix is the embedding."""
+        return self.settings.tie_embeddings
 
     def logits(self, decoded_BLD: Tensor, output_DV: Tensor | None = None) -> Tensor:
         """Return float32 logits over all rows of the embedding.
@@ -89,24 +53,13 @@ class DecoderNetwork(keras.Model):
             output_DV: result of `output`, if many calls share it.
         """
         # The embedding has deviation 1, an output matrix d_model^-0.5: the factor makes them alike.
-        if self.settings.tie_embeddings and self.settings.scale_decoder_outputs:
+        if self.is_tied and self.settings.scale_decoder_outputs:
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
         if output_DV is None:
             output_DV = self.output()
         return mask_unused_rows(
             ops.cast(matmul(decoded_BLD, output_DV), floatx()), self.rows_in_use
         )
-
-    def output(self) -> Tensor:
-        """Return the matrix from features to ids in the precision of activations, (features, ids).
-
-        A step of decoding multiplies few rows with it. A product that transposes the embedding
-        takes three times as long as one with this matrix, which is computed once.
-        """
-        # Read on every call, not stored: training changes the weights.
-        tied = self.settings.tie_embeddings
-        matrix = ops.transpose(self.embedding) if tied else self.output_matrix
-        return ops.cast(matrix, self.compute_dtype)
 
 
 class EncoderDecoder(DecoderNetwork):
@@ -117,7 +70,7 @@ class EncoderDecoder(DecoderNetwork):
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
         fused_attention: see `Stack`.
-        embedding_rows, seed, dtype: see `DecoderNetwork`.
+        embedding_rows, seed, dtype: see `Network`.
 
     Calling it takes a mapping of int32 arrays ``encoder_ids`` and ``encoder_segments`` of shape
     (batch, inputs_length), ``decoder_ids`` and ``decoder_segments`` of (batch, targets_length),
@@ -157,6 +110,15 @@ class EncoderDecoder(DecoderNetwork):
         )
         self.build(None)
 
+    def features(self) -> Mapping[str, str | int]:
+        """Return the features of a call, see `Network`."""
+        return {
+            "encoder_ids": "inputs",
+            "encoder_segments": "inputs",
+            "decoder_ids": "targets",
+            "decoder_segments": "targets",
+        }
+
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of the next id at each position of the decoder."""
         features = as_integers(features)
@@ -191,12 +153,14 @@ class Decoder(DecoderNetwork):
         model: shape of the network.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
-        embedding_rows, seed, dtype: see `DecoderNetwork`.
+        embedding_rows, seed, dtype: see `Network`.
 
     Calling it takes a mapping of int32 arrays ``decoder_ids``, ``decoder_segments`` and
     ``decoder_prefix``, 1 at positions of the inputs, of (batch, length), and returns float32 logits
     of (batch, length, embedding_rows). Segments number the examples of a row from 1; 0 is padding.
     """
+
+    weighted_layers = ("decoder",)
 
     def __init__(
         self,
@@ -218,6 +182,10 @@ class Decoder(DecoderNetwork):
             **self.layer("decoder"),
         )
         self.build(None)
+
+    def features(self) -> Mapping[str, str | int]:
+        """Return the features of a call, see `Network`."""
+        return dict.fromkeys(("decoder_ids", "decoder_segments", "decoder_prefix"), "inputs")
 
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of the next id at each position."""
@@ -246,7 +214,7 @@ class DecoderClassifier(DecoderNetwork):
         adapter_width: inner width of an adapter in each block; features; 0 means no adapters.
         labels: labels and numbers of the tasks: columns of the linear layer.
         classifier_dropout: share of features dropped before it; if absent, `dropout_rate`.
-        embedding_rows, seed, dtype: see `DecoderNetwork`.
+        embedding_rows, seed, dtype: see `Network`.
 
     Calling it takes a mapping of int32 arrays ``decoder_ids`` and ``decoder_segments`` of
     (batch, length), ``last_positions`` of (batch, 1), perhaps ``swapped_ids`` and
@@ -284,6 +252,10 @@ class DecoderClassifier(DecoderNetwork):
             model, inputs=model.d_model, outputs=labels, **self.layer("label_head")
         )
         self.build(None)
+
+    def features(self) -> Mapping[str, str | int]:
+        """Return the features of a call, see `Network`."""
+        return {"decoder_ids": "inputs", "decoder_segments": "inputs", "last_positions": 1}
 
     def call(self, features: dict[str, Tensor], training: bool = False) -> Tensor:
         """Return the logits of labels."""
@@ -342,26 +314,3 @@ class DecoderClassifier(DecoderNetwork):
 
 
 TextNetwork = EncoderDecoder | Decoder
-
-
-def as_integers(features: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return features as int32.
-
-    Under a strategy Keras first traces a model with the mean of all replicas' ids: floats.
-    """
-    return {name: ops.cast(value, "int32") for name, value in features.items()}
-
-
-def mask_unused_rows(logits_BLV: Tensor, rows: int) -> Tensor:
-    """Return logits that exclude the rows of the embedding that imported weights lack.
-
-    Their zeros would exceed negative logits.
-
-    Args:
-        logits_BLV: float32, (batch, positions, rows of the embedding).
-        rows: rows in use, the first ones.
-    """
-    total = logits_BLV.shape[-1]
-    if rows == total:
-        return logits_BLV
-    return ops.where(ops.arange(total) < rows, logits_BLV, UNUSED_LOGIT)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+TASK = "task."
+
 
 @dataclass(frozen=True)
 class WeightName:
@@ -11,8 +13,8 @@ class WeightName:
         path: path in our model.
         huggingface: name in a Hugging Face state.
         released: name in a released TensorFlow checkpoint; empty if there is none.
-        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots; empty if it
-            has no such network.
+        keras_hub: attributes from keras-hub's backbone to the variable, joined by dots; from its
+            task if they begin with `TASK`; empty if it has no such weight.
         transposed: whether Hugging Face stores the transposed matrix.
         transposed_in_keras_hub: whether keras-hub does.
         third: which third of Hugging Face's array it is, along the last axis, from 0; none if it is
@@ -29,3 +31,8 @@ class WeightName:
     transposed_in_keras_hub: bool = False
     third: int | None = None
     head: str = ""
+
+    @property
+    def in_keras_hub_task(self) -> bool:
+        """Whether keras-hub has the weight in a task, above the backbone."""
+        return self.keras_hub.startswith(TASK)

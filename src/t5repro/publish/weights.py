@@ -1,4 +1,4 @@
-"""Writes the weights of a training for other libraries: Hugging Face and keras-hub.
+"""Writes the weights of a training for other libraries: Hugging Face here, keras-hub beside it.
 
 To support another library, add its names to `model/weight_names.py`, a function to `WRITERS` and a
 test in which the library reads the files.
@@ -19,22 +19,17 @@ from t5repro.files import read_json, write_bytes, write_json
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import read_arrays, read_labels
 from t5repro.model.encoder_heads import LABEL_HEAD
-from t5repro.model.foreign_weights import (
-    FACE_CONFIG,
-    FACE_WEIGHTS,
-    keras_hub_variable,
-    quiet_keras_hub,
-)
+from t5repro.model.foreign_weights import FACE_CONFIG, FACE_WEIGHTS
 from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_encoders import encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
-from t5repro.model.weight_names import float32_array, to_huggingface, weight_names
+from t5repro.model.weight_names import to_huggingface, weight_names
+from t5repro.publish.keras_hub import write_keras_hub
 from t5repro.publish.tokenizer_files import CLS, TokenizerFiles, vocabulary_files
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 from t5repro.vocab.special_pieces import special_id
 
 GENERATION_CONFIG = "generation_config.json"
-HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub
 
 
 def write_huggingface(
@@ -149,76 +144,6 @@ def _encoder(
 EXPORTS: Mapping[
     str, Callable[[ModelSettings, Mapping[str, np.ndarray], TokenizerFiles, TrainedAs], Export]
 ] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
-
-
-def write_keras_hub(
-    folder: Path,
-    model: ModelSettings,
-    weights: Mapping[str, np.ndarray],
-    vocabulary: TokenizerFiles,
-    trained: TrainedAs = UNKNOWN,
-) -> list[Path]:
-    """Write a preset that ``keras_hub.models.T5Seq2SeqLM.from_preset`` reads.
-
-    Its gated activation is the exact GELU; T5 1.1 uses the tanh approximation: logits of a gated
-    model differ by some thousandths. A preset of T5 has no names of labels, and its dropout is a
-    setting of the library.
-
-    Returns:
-        The files.
-
-    Raises:
-        CheckpointError: no other library, or not keras-hub's T5, can have this shape.
-    """
-    _check_hub_shape(model)
-    proto = vocabulary.sentencepiece_model()
-    names = weight_names(model)
-    import keras_hub
-
-    with quiet_keras_hub():
-        backbone = keras_hub.models.T5Backbone(
-            vocabulary_size=int(weights["embedding"].shape[0]),
-            num_layers=model.num_encoder_layers,
-            num_heads=model.num_heads,
-            hidden_dim=model.d_model,
-            intermediate_dim=model.d_ff,
-            key_value_dim=model.d_kv,
-            activation="gelu" if model.feed_forward == "gated_gelu" else "relu",
-            use_gated_activation=model.feed_forward == "gated_gelu",
-            layer_norm_epsilon=model.norm_epsilon,
-            tie_embedding_weights=model.tie_embeddings,
-            dtype="float32",
-        )
-        for name in names:
-            value = float32_array(weights[name.path], transposed=name.transposed_in_keras_hub)
-            keras_hub_variable(backbone, name).assign(value)
-        preprocessor = keras_hub.models.T5Seq2SeqLMPreprocessor(
-            keras_hub.models.T5Tokenizer(proto=proto)
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        keras_hub.models.T5Seq2SeqLM(backbone, preprocessor).save_to_preset(str(folder))
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def _check_hub_shape(model: ModelSettings) -> None:
-    faults = []
-    if model.family.name != "encoder_decoder":
-        faults.append("model.architecture must be encoder_decoder")
-    if model.num_encoder_layers != model.num_decoder_layers:
-        faults.append("model.num_encoder_layers and model.num_decoder_layers must be equal")
-    if model.feed_forward == "swiglu":
-        faults.append("model.feed_forward must be relu or gated_gelu")
-    if model.relative_position_bias != "per_stack":
-        faults.append("model.relative_position_bias must be per_stack")
-    if model.relative_position_buckets != HUB_BUCKETS:
-        faults.append(f"model.relative_position_buckets must be {HUB_BUCKETS}")
-    if model.relative_position_max_distance != HUB_DISTANCE:
-        faults.append(f"model.relative_position_max_distance must be {HUB_DISTANCE}")
-    if faults:
-        raise CheckpointError(
-            f"keras-hub's T5 cannot have this shape: {'; '.join(faults)}; export for Hugging Face "
-            "instead"
-        )
 
 
 def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path) -> None:
