@@ -2,7 +2,8 @@
 
 A method reads measures of a field and decides; the search knows none of them except by the length
 of the n-grams it starts from. To add a method that reads an existing measure: a row of `METHODS`.
-D-068 has the departures from the sources.
+`docs/audit_a_score.md` has the departures from the
+sources.
 """
 
 from dataclasses import dataclass
