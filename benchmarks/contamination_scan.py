@@ -3,8 +3,8 @@
     python benchmarks/contamination_scan.py [--ids 20000000] [--ngrams 1000000]
 
 The ids have the frequencies of words (Zipf), in documents of 700. Evaluated fields are 50 ids each;
-every hundredth is copied from the corpus. The time is that of the windows of one n-gram length, with
-what is measured of hits.
+every hundredth is copied from the corpus. The time is that of one n-gram length, with what is
+measured of hits.
 """
 
 import argparse
