@@ -30,7 +30,7 @@ ORDER = (  # from the lowest layer to the highest
     ("jobs",),
     ("engines", "metrics", "vocab", "lineage", "data"),
     ("objectives", "model", "c4", "tasks", "export"),
-    ("inputs", "plan"),
+    ("contamination", "inputs", "plan"),
     ("systems", "versions", "runs"),
     ("train", "evaluate"),
     ("publish", "report"),

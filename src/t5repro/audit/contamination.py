@@ -1,139 +1,110 @@
-"""Which evaluated rows have a passage of the corpus, and the scores with and without them.
+"""Which evaluated rows are in the corpus, and the scores with and without them.
 
-The measure is the longest run of ids that a field of a row shares with one page, in words. A row is
-**found** if a run has `words` words or more, or all words of a field of `FEWEST_WORDS` or more; it
-is **unchecked** if no field has as many. Prefix and names of fields are in no page, so a run never
-crosses them. Two texts that differ in case, punctuation or spelling have other ids, so a paraphrase
-or a translation is not found.
-
-Source: ConTAM (Singh et al. 2024), where the longest match in ids, from 8 on, says more than the
-union of all matches; Brown et al. 2020 (GPT-3), appendix C, for scores of the rows without matches.
+The search and the methods are in `t5repro.contamination`. An audit
+adds the crawl records of the pages, the steps that read them, and the scores of the parts.
 """
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from t5repro.audit.page_trace import checkout_of
-from t5repro.audit.suffix_array import END
-from t5repro.audit.text_index import TextIndex, open_index
-from t5repro.audit.text_trace import PassagePage, end_of_word, ids_of, pages_of
-from t5repro.audit.token_documents import TOKENS
+from t5repro.audit.text_index import checked
+from t5repro.audit.text_trace import PassagePage, ids_of, pages_of
+from t5repro.audit.token_documents import TOKENS, corpus_paths, documents_of
 from t5repro.config.sections.score import ScoreStage
+from t5repro.contamination.find import Corpus, find
+from t5repro.contamination.methods import BY_NAME, FEWEST_WORDS, Method
 from t5repro.errors import LineageError, SettingsError
-from t5repro.evaluate.score import finite, read_rows, score_rows
+from t5repro.evaluate.score import read_rows
 from t5repro.lineage.graph import Graph, Job
+from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.store import Store
 from t5repro.lineage.trace import trace
-from t5repro.metrics.registry import score_names
-from t5repro.report.bootstrap import Interval, resample, score_interval_text
-from t5repro.tasks.prefixes import field_names, fields_of
+from t5repro.report.subset_scores import SubsetScore, first_metric, subset_scores
 from t5repro.tasks.registry import task_named
-from t5repro.tasks.task import Task
 
-WORDS = 8
-FEWEST_WORDS = 4  # of a field that is found as a whole
-FEWEST_ROWS = 30  # of a score
-TARGETS = "targets"
-MAX_PAGES = 3  # of a row
+DEFAULT = "longest"
 MAX_ROWS_IN_TEXT = 10
-Rows = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class FoundRow:
-    """A row with a passage of the corpus.
-
-    Attributes:
-        task: its task.
-        idx: its identity in the source.
-        field: the field with the longest run.
-        words: of the run.
-        passage: the run as text.
-        count: how often the corpus has it.
-        pages: the first of these places.
-    """
-
-    task: str
-    idx: Any
-    field: str
-    words: int
-    passage: str
-    count: int
-    pages: tuple[PassagePage, ...]
-
-
-@dataclass(frozen=True)
-class Score:
-    """A score of some rows.
-
-    Attributes:
-        rows: their number.
-        value: in percent; None if the rows are fewer than `FEWEST_ROWS` or it is undefined.
-        interval: of 95 %, over rows; None if the metric has none.
-    """
-
-    rows: int
-    value: float | None
-    interval: Interval | None
-
-    def to_text(self) -> str:
-        """Return the score as text."""
-        if self.value is None:
-            return f"no score of {self.rows} rows"
-        interval = score_interval_text(self.interval)
-        return f"{self.value:.1f}{f' ({interval})' if interval else ''} of {self.rows} rows"
+COLUMNS = ("corpus", "task", "source", "idx", "field", "unit", "length", "of", "pages", "methods")
+COLUMNS += ("in_row", "file", "document", "name", "in_page")
+CORPUS = "corpus"
 
 
 @dataclass(frozen=True)
 class TaskContamination:
-    """What the corpus has of a task's evaluated rows.
+    """What a corpus has of a task's evaluated rows.
 
     Attributes:
         task: its name.
         corpus: file of the ids.
         rows: number of its rows.
-        unchecked: rows whose fields are too short.
-        found: rows with a passage.
-        fields: field -> number of rows that are found in it; the answer is `TARGETS`, and is found
-            in addition to the row.
+        sources: ``corpus`` and ``examples`` -> methods and found fields (`contamination.find`).
         metric: first metric of the task; empty if it has none.
-        scores: of ``all``, ``not found`` and ``found`` rows.
+        scores: method -> part of the rows -> score, for the rows in the corpus.
+        pages: the pages of the first found fields in the corpus, by file and row.
     """
 
     task: str
     corpus: str
     rows: int
-    unchecked: int
-    found: list[FoundRow]
-    fields: dict[str, int]
+    sources: dict[str, dict[str, Any]]
     metric: str
-    scores: dict[str, Score]
+    scores: dict[str, dict[str, SubsetScore]]
+    pages: dict[str, PassagePage]
+
+    @property
+    def found(self) -> list[dict[str, Any]]:
+        """The fields that the corpus has."""
+        return list(self.sources[CORPUS]["found"])
 
     def to_lines(self) -> list[str]:
         """Return the counts and scores as lines of text."""
-        share = 100 * len(self.found) / self.rows
-        lines = [
-            f"{self.task}: {len(self.found):,} of {self.rows:,} rows found ({share:.1f} %), "
-            f"{self.unchecked:,} unchecked"
-        ]
-        if self.found:
-            lines.append("  by field: " + ", ".join(f"{k} {n:,}" for k, n in self.fields.items()))
-            scores = (f"{name} {score.to_text()}" for name, score in self.scores.items())
-            lines.append(f"  {self.metric}: {'; '.join(scores)}")
-        for row in self.found[:MAX_ROWS_IN_TEXT]:
-            lines.append(f"  row {row.idx}, {row.field}, {row.words} words: {row.passage}")
-            lines += [f"    {page.row.to_text()}" for page in row.pages]
-            if row.count > len(row.pages):
-                lines.append(f"    and {row.count - len(row.pages):,} more places")
+        lines = []
+        for source, content in self.sources.items():
+            where = "" if source == CORPUS else " in the training rows of other tasks"
+            for name, entry in content["methods"].items():
+                lines.append(f"{self.task}, {name}{where}: {_counts_text(entry, self.rows)}")
+                scores = self.scores.get(name, {}) if source == CORPUS else {}
+                if scores:
+                    parts = "; ".join(f"{part} {score.to_text()}" for part, score in scores.items())
+                    lines.append(f"  {self.metric}: {parts}")
+        for found in self.found[:MAX_ROWS_IN_TEXT]:
+            lines += self._found_lines(found)
         if len(self.found) > MAX_ROWS_IN_TEXT:
-            lines.append(f"  and {len(self.found) - MAX_ROWS_IN_TEXT:,} more rows (--csv has all)")
+            lines.append(
+                f"  and {len(self.found) - MAX_ROWS_IN_TEXT:,} more fields (--csv has all)"
+            )
         return lines
+
+    def _found_lines(self, found: Mapping[str, Any]) -> list[str]:
+        methods = ", ".join(found["methods"])
+        lines = [
+            f"  row {found['idx']}, {found['field']}, {found['length']} of {found['of']} "
+            f"{found['unit']} ({methods}): {found['in_row']}",
+            f"    {found['name'] or found['file']} has: {found['in_page']}",
+        ]
+        page = self.pages.get(_key(found))
+        lines += [f"    {page.to_text()}"] if page else []
+        if found["pages"] > 1:
+            lines.append(f"    and {found['pages'] - 1:,} more pages")
+        return lines
+
+
+def _counts_text(entry: Mapping[str, Any], rows: int) -> str:
+    counts = entry["rows"]
+    text = f"{counts['dirty']:,} of {rows:,} rows found ({100 * counts['dirty'] / rows:.1f} %), "
+    text += f"{counts['unchecked']:,} unchecked"
+    if counts["between"]:
+        text += f", {counts['between']:,} neither dirty nor clean"
+    fields = (
+        f"{name} {field['dirty']:,}" for name, field in entry["fields"].items() if field["dirty"]
+    )
+    by_field = ", ".join(fields)
+    return text + (f"; by field: {by_field}" if by_field else "")
 
 
 @dataclass(frozen=True)
@@ -141,64 +112,65 @@ class Contamination:
     """The answer for all tasks of a score file."""
 
     artifact: str
-    words: int
+    methods: list[Method]
     tasks: list[TaskContamination]
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as plain JSON values."""
-        return asdict(self)
+        methods = [method.name for method in self.methods]
+        return {**asdict(self), "methods": methods}
 
     def to_csv(self) -> str:
-        """Return every found row as a line of CSV, with its first pages."""
+        """Return every found field as a line of CSV, with its first page."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["corpus", "task", "idx", "field", "words", "count", "passage", "urls"])
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
         for task in self.tasks:
-            for row in task.found:
-                urls = " ".join(page.row.url for page in row.pages)
-                counts = (row.words, row.count)
-                writer.writerow(
-                    (task.corpus, row.task, row.idx, row.field, *counts, row.passage, urls)
-                )
+            for source, content in task.sources.items():
+                for found in content["found"]:
+                    names = {"corpus": task.corpus, "task": task.task, "source": source}
+                    writer.writerow({**found, **names, "methods": " ".join(found["methods"])})
         return text.getvalue()
 
     def to_text(self) -> str:
         """Return the answer as human-readable text."""
-        lines = [
-            f"{self.artifact}: evaluated rows that share {self.words} words or a whole field with "
-            "a page"
-        ]
-        corpora = dict.fromkeys(task.corpus for task in self.tasks)
-        for corpus in corpora:
+        lines = [f"{self.artifact}: evaluated rows in the corpus"]
+        lines += [f"  {method.name}: {method.rule} ({method.source})" for method in self.methods]
+        for corpus in dict.fromkeys(task.corpus for task in self.tasks):
             lines.append(f"in {corpus}")
             lines += [
                 line for task in self.tasks if task.corpus == corpus for line in task.to_lines()
             ]
         lines.append(
-            "rows not found may be in the corpus in other words; found rows also differ in "
-            "difficulty, so a difference of scores has more than one cause"
+            "a paraphrase or a translation is not found; found rows also differ in difficulty, so "
+            "a difference of scores has more than one cause"
         )
         return "\n".join(lines) + "\n"
 
 
-def contamination(graph: Graph, store: Store, name: str, *, words: int = WORDS) -> Contamination:
+def contamination(
+    graph: Graph,
+    store: Store,
+    name: str,
+    *,
+    methods: Sequence[str] = (DEFAULT,),
+    words: int | None = None,
+) -> Contamination:
     """Compare the rows behind a score with the corpora behind it.
 
     Args:
         graph: lineage of the working tree.
         store: the working tree.
         name: a file of scores, or one task of it with ``#task``.
-        words: length of a run from which on a row is found.
+        methods: names of methods.
+        words: length of a run from which on `DEFAULT` finds a row, in place of its own.
 
     Raises:
-        LineageError: there are no scores of this name or no corpus behind them, or the store is a
-            revision.
-        SettingsError: `words` is less than `FEWEST_WORDS`.
+        LineageError: there are no scores of this name or no corpus behind them, the store is a
+            revision, or a file is not as its manifest says.
+        SettingsError: `words` is less than `FEWEST_WORDS`, or there is no such method.
     """
-    if words < FEWEST_WORDS:
-        raise SettingsError(
-            f"--words is {words}; allowed: {FEWEST_WORDS} or more, shorter runs are common language"
-        )
+    chosen = _methods(methods, words)
     root, provenance = checkout_of(store), trace(graph, store, name)
     job = next((job for job in provenance.jobs if job.rule == "evaluate_score"), None)
     if job is None:
@@ -210,13 +182,47 @@ def contamination(graph: Graph, store: Store, name: str, *, words: int = WORDS) 
         raise LineageError(f"no ids of a corpus are behind {name}: the model read none")
     predictions = _predictions(job, provenance.part)
     texts = ScoreStage.model_validate(job.settings).tasks
-    found = []
-    for corpus in corpora:
-        search = _Search(graph, root, corpus, open_index(root, corpus), words)
-        for task, path in predictions.items():
-            rows = read_rows(root / path, "prediction")
-            found.append(_of_task(search, task_named(task, texts), rows))
-    return Contamination(name, words, found)
+    tasks = {task: task_named(task, texts) for task in predictions}
+    rows = {task: read_rows(root / path, "prediction") for task, path in predictions.items()}
+    train = _training_rows(provenance.jobs, root)
+    answers = []
+    for read in corpora:
+        content = find(tasks, rows, chosen, _corpus(root, read, train))
+        for task, sources in content["tasks"].items():
+            entries = sources[CORPUS]["methods"].items()
+            scores = {
+                method: subset_scores(tasks[task], rows[task], entry["dirty"], entry["unchecked"])
+                for method, entry in entries
+            }
+            pages = _pages(graph, root, read, sources[CORPUS]["found"][:MAX_ROWS_IN_TEXT])
+            metric = first_metric(tasks[task])
+            answers.append(
+                TaskContamination(
+                    task, ids_of(read), len(rows[task]), sources, metric, scores, pages
+                )
+            )
+    return Contamination(name, chosen, answers)
+
+
+def _methods(names: Sequence[str], words: int | None) -> list[Method]:
+    if unknown := sorted(set(names) - set(BY_NAME)):
+        raise SettingsError(f"no method is called {unknown[0]!r}; allowed: {', '.join(BY_NAME)}")
+    methods = [BY_NAME[name] for name in dict.fromkeys(names)]
+    if words is None:
+        return methods
+    if words < FEWEST_WORDS:
+        raise SettingsError(
+            f"--words is {words}; allowed: {FEWEST_WORDS} or more, shorter runs are common language"
+        )
+    if DEFAULT not in names:
+        raise SettingsError(f"--words is the length of a run of the method {DEFAULT}: add it")
+    rule = f"a run of {words} words, or all words of a field of {FEWEST_WORDS} or more, in one page"
+    return [
+        replace(method, dirty=words, seed=min(words, method.seed), rule=rule)
+        if method.name == DEFAULT
+        else method
+        for method in methods
+    ]
 
 
 def _predictions(job: Job, only: str | None) -> dict[str, str]:
@@ -229,126 +235,40 @@ def _predictions(job: Job, only: str | None) -> dict[str, str]:
     return {only: paths[only]} if only else paths
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The longest run of a field: its row and field, its ids, and whether it makes a row found."""
-
-    row: int
-    field: str
-    ids: Any
-    words: int
-    is_found: bool
+def _training_rows(jobs: Sequence[Job], root: Path) -> dict[str, Path]:
+    """Return task -> its training examples, of the tasks behind a score."""
+    files = (file.path for job in jobs if job.rule == "tasks" for file in job.outputs)
+    return {Path(file).parent.name: root / file for file in files if file.endswith("/train.jsonl")}
 
 
-class _Search:
-    """Finds the fields of rows in the ids of a job."""
-
-    def __init__(self, graph: Graph, root: Path, job: Job, index: TextIndex, words: int) -> None:
-        self.job = job
-        self._graph, self._root = graph, root
-        self._index = index
-        self._words = words
-
-    def runs(self, fields: Sequence[Mapping[str, str]]) -> list[_Run]:
-        """Return the longest run of each field of each row."""
-        places = [(row, field) for row, of_row in enumerate(fields) for field in of_row]
-        vocabulary = self._index.vocabulary
-        encoded = vocabulary.encode_batch([fields[row][field] for row, field in places])
-        # One text of all fields, so that they are searched together; END stands between them.
-        text = np.array([number for ids in encoded for number in (*ids, END)], np.int64)
-        is_end = text == END
-        is_start = self._index.array.corpus.word_starts[text] & ~is_end
-        is_border = is_start | is_end
-        starts = np.flatnonzero(is_start)
-        ends = starts + self._index.array.longest_matches(text, starts)
-        first_ids = np.cumsum([0, *(len(ids) + 1 for ids in encoded)])
-        runs = []
-        for number, (row, field) in enumerate(places):
-            low, high = np.searchsorted(starts, first_ids[number : number + 2])
-            bounds = [
-                (start, end_of_word(is_border, end))
-                for start, end in zip(
-                    starts[low:high].tolist(), ends[low:high].tolist(), strict=True
-                )
-            ]
-            texts = {(start, end): text[start:end] for start, end in bounds if end > start}
-            counts = {
-                bound: len(vocabulary.decode(ids.tolist()).split()) for bound, ids in texts.items()
-            }
-            best = max(counts, key=counts.__getitem__, default=None)
-            if best is None:
-                continue
-            words = counts[best]
-            whole = len(fields[row][field].split())
-            is_found = words >= min(self._words, max(whole, FEWEST_WORDS))
-            runs.append(_Run(row, field, texts[best], words, is_found))
-        return runs
-
-    def found_rows(self, task: str, rows: Rows, runs: Sequence[_Run]) -> list[FoundRow]:
-        """Return the rows of runs with the passage and its pages."""
-        matches = [self._index.array.find(run.ids, most=MAX_PAGES) for run in runs]
-        corpus = self._index.array.corpus
-        documents = [corpus.documents_at(match.positions) for match in matches]
-        needed = {document for of_run in documents for document in of_run}
-        pages = {
-            page.document: page for page in pages_of(self._graph, self._root, self.job, needed)
-        }
-        return [
-            FoundRow(
-                task,
-                rows[run.row]["idx"],
-                run.field,
-                run.words,
-                self._index.vocabulary.decode(run.ids.tolist()),
-                match.count,
-                tuple(pages[document] for document in of_run),
-            )
-            for run, match, of_run in zip(runs, matches, documents, strict=True)
-        ]
+def _corpus(root: Path, job: Job, train: Mapping[str, Path]) -> Corpus:
+    """Return the corpus of a job of `tokens`; its files are as the manifest says."""
+    hasher = Hasher(root)
+    pages, ids = corpus_paths(job, "train"), ids_of(job)
+    vocabulary = next(file.path for file in job.inputs if file.path.endswith(".model"))
+    for path in (*pages, ids, vocabulary):
+        checked(hasher, job, path)
+    hasher.save()
+    return Corpus([root / path for path in pages], root / ids, root / vocabulary, train)
 
 
-def _of_task(search: _Search, task: Task, rows: Rows) -> TaskContamination:
-    names = field_names([row["inputs"] for row in rows])
-    fields = [fields_of(row["inputs"], names) for row in rows]
-    answers = [{} if task.labels else {TARGETS: row["targets"]} for row in rows]
-    runs = search.runs([of_row | answer for of_row, answer in zip(fields, answers, strict=True)])
-    found = [run for run in runs if run.is_found]
-    longest: dict[int, _Run] = {}
-    for run in found:
-        if run.field != TARGETS and run.words > getattr(longest.get(run.row), "words", 0):
-            longest[run.row] = run
-    unchecked = sum(
-        all(len(text.split()) < FEWEST_WORDS for text in of_row.values()) for of_row in fields
-    )
-    metric = next(iter(score_names(task.metrics)), "")
-    parts = {
-        "all": rows,
-        "not found": [row for number, row in enumerate(rows) if number not in longest],
-        "found": [rows[number] for number in longest],
-    }
-    return TaskContamination(
-        task.name,
-        ids_of(search.job),
-        len(rows),
-        unchecked,
-        search.found_rows(task.name, rows, list(longest.values())),
-        {
-            name: sum(run.field == name for run in found)
-            for name in dict.fromkeys(run.field for run in runs)
-        },
-        metric,
-        _scores(task, parts, metric) if longest and metric else {},
-    )
+def _key(found: Mapping[str, Any]) -> str:
+    return f"{found['file']}#{found['document']}"
 
 
-def _scores(task: Task, parts: Mapping[str, Rows], metric: str) -> dict[str, Score]:
-    """Return the score of each part of the rows."""
-    resamples = resample({task.name: task}, {task.name: parts}, seed=0)
-    scores = {}
-    for name, rows in parts.items():
-        if len(rows) < FEWEST_ROWS:
-            scores[name] = Score(len(rows), None, None)
+def _pages(
+    graph: Graph, root: Path, job: Job, found: Sequence[Mapping[str, Any]]
+) -> dict[str, PassagePage]:
+    """Return file and row, or file of ids and document -> the page, with the steps that saw it."""
+    documents: dict[int, str] = {}
+    for entry in found:
+        path = Path(entry["file"]).relative_to(root).as_posix()
+        if entry["unit"] == "ids":
+            documents[entry["document"]] = _key(entry)
             continue
-        value = finite(score_rows(task, rows)).get(metric)
-        scores[name] = Score(len(rows), value, resamples.interval(task.name, metric, [name]))
-    return scores
+        row = entry["document"]
+        for document in documents_of(graph, root, graph.find(path), [row])[row]:
+            if document.job == job.name and document.document is not None:
+                documents[document.document] = _key(entry)
+    pages = pages_of(graph, root, job, documents)
+    return {documents[page.document]: page for page in pages}

@@ -59,8 +59,8 @@ def open_index(root: Path, job: Job) -> TextIndex:
     hasher = Hasher(root)
     vocabulary_file = next(file.path for file in job.inputs if file.path.endswith(".model"))
     ids_file, offsets_file = split_files(Path(job.manifest).parent, "train")
-    hashes = [_checked(hasher, job, str(file)) for file in (ids_file, offsets_file)]
-    hashes.append(_checked(hasher, job, vocabulary_file))
+    hashes = [checked(hasher, job, str(file)) for file in (ids_file, offsets_file)]
+    hashes.append(checked(hasher, job, vocabulary_file))
     pieces = PieceOffsets.load(root / vocabulary_file)
     corpus = Corpus(
         read_ids(root / ids_file, pieces.total_ids),
@@ -86,8 +86,12 @@ def delete_indexes(root: Path) -> None:
     shutil.rmtree(root / FOLDER, ignore_errors=True)
 
 
-def _checked(hasher: Hasher, job: Job, path: str) -> str:
-    """Return the hash of a file of the job; refuse one that is not as the manifest says."""
+def checked(hasher: Hasher, job: Job, path: str) -> str:
+    """Return the hash of a file of a job.
+
+    Raises:
+        LineageError: the file is missing, or is not as the manifest of the job says.
+    """
     recorded = {file.path: file.sha256 for file in (*job.inputs, *job.outputs)}
     actual = hasher.sha256(path)
     if actual is None or actual != recorded.get(path):

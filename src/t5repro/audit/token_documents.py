@@ -110,16 +110,23 @@ def _empty_rows(job: Job, split: str) -> list[int] | None:
     return rows
 
 
-def _rows_before(root: Path, job: Job, split: str) -> dict[str, int]:
-    """Return file of the corpus -> number of rows of the split before its first, in order."""
+def corpus_paths(job: Job, split: str) -> list[str]:
+    """Return the files of the corpus that a job of `tokens` reads, in its order.
+
+    It is the order of the languages of its settings, then of the names.
+    """
     paths = {_name(file.path): file.path for file in job.inputs}
-    # In the order in which `tokens` reads: by language of the settings, then by name.
-    ordered_paths = [
+    return [
         paths[name]
         for language in job.settings["tokens"]["languages"]
         for name in sorted(paths)
         if name.startswith(f"{language}-{split}-")
     ]
+
+
+def _rows_before(root: Path, job: Job, split: str) -> dict[str, int]:
+    """Return file of the corpus -> number of rows of the split before its first, in order."""
+    ordered_paths = corpus_paths(job, split)
     rows = (pq.ParquetFile(root / path).metadata.num_rows for path in ordered_paths)
     return dict(zip(ordered_paths, accumulate(rows, initial=0), strict=False))
 

@@ -59,17 +59,23 @@ def add_audit(commands: Commands) -> None:
     pages.add_argument(
         "--csv", type=Path, metavar="FILE", help="write every page with the steps that read it"
     )
-    overlap = _add_question(
+    found = _add_question(
         commands,
-        "overlap",
+        "contamination",
         _contamination,
         "find evaluated rows in the corpus, and the scores without them",
     )
-    overlap.add_argument("artifact", help="scores.json, or scores.json#task")
-    overlap.add_argument(
-        "--words", type=int, default=8, help="length of a shared run that counts; default 8"
+    found.add_argument("artifact", help="scores.json, or scores.json#task")
+    found.add_argument(
+        "--method",
+        nargs="+",
+        default=["longest"],
+        help="methods that decide: longest (default), gpt3, palm, palm_any, llama2, exact, near",
     )
-    overlap.add_argument("--csv", type=Path, metavar="FILE", help="write every row that is found")
+    found.add_argument(
+        "--words", type=int, help="length of a shared run that counts for longest; default 8"
+    )
+    found.add_argument("--csv", type=Path, metavar="FILE", help="write every field that is found")
     verify = _add_question(
         commands, "verify", _verify, "check every file against its manifests, records and lock"
     )
@@ -211,7 +217,13 @@ def _contamination(arguments: argparse.Namespace) -> int:
     from t5repro.files import write_text
 
     store = open_store(Path(), None)
-    found = contamination(load_graph(store), store, arguments.artifact, words=arguments.words)
+    found = contamination(
+        load_graph(store),
+        store,
+        arguments.artifact,
+        methods=arguments.method,
+        words=arguments.words,
+    )
     if arguments.csv:
         write_text(arguments.csv, found.to_csv())
     _print(found, arguments)

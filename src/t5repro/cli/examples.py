@@ -45,9 +45,10 @@ EXAMPLES = {
         "t5repro trace 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",
         f"t5repro trace {PAGE} --steps",
     ),
-    "overlap": (
-        "t5repro overlap results/demo/evaluate_score/baseline/scores.json",
-        "t5repro overlap results/demo/evaluate_score/baseline/scores.json#glue_rte --words 13",
+    "contamination": (
+        "t5repro contamination results/demo/evaluate_score/baseline/scores.json",
+        "t5repro contamination results/demo/evaluate_score/baseline/scores.json \\\n"
+        "    --method gpt3 palm",
     ),
     "pages": (
         "t5repro pages 'results/demo/evaluate_score/baseline/scores.json#glue_sst2'",

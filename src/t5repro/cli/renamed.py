@@ -12,6 +12,7 @@ RENAMED = {
     "list_mixtures": "config presets",
     "list_rows": "paper rows",
     "fetch_plan": "crawl plan",
+    "overlap": "contamination",
     "rehydrate": "dvc rehydrate",
     "frozen": "dvc raw",
     "import_weights": "weights import",

@@ -1,0 +1,46 @@
+"""The search on a Spark cluster: one task for each part, merged by the driver.
+
+A task returns what its part has of the evaluated rows, as a note; no text of a page is moved. The
+result is that of one machine.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from t5repro.c4.spark.frames import from_numbers
+from t5repro.c4.spark.rows import NOTES, Batches, driver_context, note_batch, task_numbers
+from t5repro.c4.spark.session import collect_notes
+from t5repro.contamination.passages import FieldPassages, Passages
+from t5repro.contamination.search import Search, merged
+from t5repro.contamination.texts import Part
+
+
+def search_parts(spark: Any, search: Search, parts: Sequence[Part]) -> tuple[Passages, int]:
+    """Return what a corpus has of the fields, and the units of the corpus.
+
+    Args:
+        spark: session.
+        search: the search.
+        parts: parts of the corpus.
+
+    Raises:
+        ClusterError: the cluster could not finish the search.
+    """
+    kernel = partial(_search, search=search, parts=parts)
+    frame = from_numbers(spark, len(parts), kernel, NOTES, driver_context())
+    notes = collect_notes(frame, "contamination")
+    return merged(
+        (
+            {int(number): FieldPassages.from_json(values) for number, values in note["found"]},
+            note["units"],
+        )
+        for note in notes
+    )
+
+
+def _search(batches: Batches, search: Search, parts: Sequence[Part]) -> Batches:
+    for number in task_numbers(batches):
+        passages, units = search.in_part(parts[number], number)
+        found = [(field, values.to_json()) for field, values in passages.items()]
+        yield note_batch(NOTES, {"found": found, "units": units})
