@@ -143,16 +143,16 @@ def score_pages(graph: Graph, store: Store, name: str) -> ScorePages:
     pages = [
         page
         for shard, rows in corpus_rows(graph, root, (shards[path] for path in sorted(shards)))
-        for page in _pages_of(graph, root, shard, rows, trainings)
+        for page in pages_with_steps(graph, root, shard, rows, trainings)
     ]
     steps = {job.name: int(job.settings["pretrain"]["steps"]) for job in trainings}
     return ScorePages(name, pages, steps)
 
 
-def _pages_of(
+def pages_with_steps(
     graph: Graph, root: Path, shard: Artifact, rows: list[CorpusRow], trainings: list[Job]
 ) -> list[BehindScore]:
-    """Return the pages of a corpus file."""
+    """Return pages of a corpus file with the steps of some trainings that read them."""
     split = split_of(shard.path)
     documents = documents_of(graph, root, shard, [row.row for row in rows])
     steps: dict[int, dict[str, list[int] | None]] = {row.row: {} for row in rows}

@@ -100,13 +100,26 @@ def add_audit(commands: Commands) -> None:
         "remove a raw source and everything made from it",
         writes=lambda arguments: not arguments.dry_run,
     )
-    withdraw.add_argument("raw", help="raw file, URL or domain")
-    withdraw.add_argument("--reason", required=True, metavar="TEXT", help="recorded and committed")
+    withdraw.add_argument("raw", nargs="?", help="raw file, URL or domain")
+    withdraw.add_argument(
+        "--list", type=Path, metavar="FILE", help="withdraw all that a list of requests names"
+    )
+    withdraw.add_argument("--reason", default="", metavar="TEXT", help="recorded and committed")
+    withdraw.add_argument("--host", default="", help="site of a robots.txt or ai.txt as --list")
+    withdraw.add_argument(
+        "--max-share",
+        type=float,
+        metavar="PERCENT",
+        help="refuse a list that names more of the pages; default 5",
+    )
     withdraw.add_argument(
         "--dry-run", action="store_true", help="print the changes without making them"
     )
     withdraw.add_argument(
         "--delete-cache", action="store_true", help="delete its objects from DVC's local cache"
+    )
+    withdraw.add_argument(
+        "--delete-remote", action="store_true", help="delete its objects from DVC's remotes"
     )
     diff = _add_question(commands, "diff", _diff, "print where two runs diverge, and why")
     diff.add_argument("a", help="git revision, or folder with results")
@@ -306,15 +319,25 @@ def _impact(arguments: argparse.Namespace) -> int:
 
 def _withdraw(arguments: argparse.Namespace) -> int:
     from t5repro.audit.withdraw import withdraw
+    from t5repro.audit.withdraw_list import withdraw_list
 
-    withdrawal = withdraw(
-        Path(),
-        arguments.raw,
-        reason=arguments.reason,
-        dry_run=arguments.dry_run,
-        delete_cache=arguments.delete_cache,
-    )
-    _print(withdrawal, arguments)
+    if (arguments.raw is None) == (arguments.list is None):
+        raise SettingsError("withdraw takes a raw file, URL or domain, or --list FILE: name one")
+    common = {
+        name: getattr(arguments, name)
+        for name in ("reason", "dry_run", "delete_cache", "delete_remote")
+    }
+    of_list = {
+        name: value
+        for name in ("host", "max_share")
+        if (value := getattr(arguments, name)) not in ("", None)
+    }
+    if arguments.list:
+        _print(withdraw_list(Path(), arguments.list, **common, **of_list), arguments)
+    elif of_list:
+        raise SettingsError(f"--{next(iter(of_list)).replace('_', '-')} belongs to --list; add it")
+    else:
+        _print(withdraw(Path(), arguments.raw, **common), arguments)
     return OK
 
 
