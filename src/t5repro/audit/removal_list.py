@@ -192,7 +192,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, Any]]:
         return
     try:
         for row in reader:
-            extra = row.pop(None, None)  # type: ignore[call-overload]
+            extra = row.pop(None, None)
             yield reader.line_num, ValueError(f"too many cells: {extra}") if extra else row
     except csv.Error as error:
         yield reader.line_num, ValueError(f"no CSV ({error})")

@@ -134,7 +134,7 @@ def _raw_files(root: Path, raw: RawSource, graph: Graph, whole: Collection[str])
             path=copy,
             name=_below_data_folder(graph, path),
             sha256=sha256_of(root / copy),
-            readings=[rows.model_dump(mode="json") for rows in _own_text(graph, path)],
+            readings=[rows.model_dump(mode="json") for rows in own_text_of(graph, path)],
             whole=path in whole,
         )
         for path in raw.paths
@@ -187,7 +187,7 @@ def _bundled_copies(root: Path, graph: Graph, path: str) -> list[str]:
     return [copy.as_posix()] if is_inside and (root / copy).is_file() else []
 
 
-def _own_text(graph: Graph, path: str) -> list[TextRows]:
+def own_text_of(graph: Graph, path: str) -> list[TextRows]:
     """Return the ways in which jobs read a raw file as own text; none for a WET file."""
     readings: list[TextRows] = []
     for job in graph.jobs.values():

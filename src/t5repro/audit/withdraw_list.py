@@ -15,14 +15,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from t5repro import __version__
-from t5repro.audit.find import RawSource, matching_files
+from t5repro.audit.find import RawSource, matching_files, raw_files
 from t5repro.audit.pages import CLEANED, CORPUS, CrawlPage, corpus_rows, find_pages, is_corpus
 from t5repro.audit.removal import complete_unfinished
 from t5repro.audit.removal_list import KINDS, Request, read_removal_list
 from t5repro.audit.score_pages import pages_with_steps
 from t5repro.audit.withdraw import carry_out, file_entries, plan
 from t5repro.audit.withdrawal import Withdrawal
-from t5repro.config.withdrawn import PAGES, WithdrawnPages
+from t5repro.c4.wet.redact import is_wet, urls_of_records
+from t5repro.config.withdrawn import PAGES, WithdrawnPages, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
 from t5repro.lineage import impact as forward
@@ -79,6 +80,7 @@ def withdraw_list(
     graph = load_graph(Folder(root))
     entries, files = _entries(graph, path, requests)
     named = _named(graph, root, requests, entries, files)
+    _check_rows(root, path, requests, named)
     _check_share(graph, root, path, named.values(), max_share)
     source = _source(path, named)
     whole = {file.path for states in files.values() for file in states}
@@ -127,11 +129,11 @@ def _named(
     withdrawn = WithdrawnPages.model_validate(entries.get(PAGES.as_posix(), {}))
     if not withdrawn:
         return named
-    pages, raw_files = find_pages(graph, root, withdrawn.holds)
+    pages, with_pages = find_pages(graph, root, withdrawn.holds)
     # A page has the name of its raw file, an artifact its path.
     by_name: dict[str, list[Artifact]] = defaultdict(list)
     names = {page.file for page in pages}
-    for file in raw_files:
+    for file in with_pages:
         for name in names:
             if file.path == name or file.path.endswith(f"/{name}"):
                 by_name[name].append(file)
@@ -139,8 +141,24 @@ def _named(
         for key in withdrawn.entries_of(page.url):
             named[key].pages.add((page.file, page.record))
             named[key].files.update((file.path, file) for file in by_name[page.file])
+    _add_uncleaned(graph, root, withdrawn, named)
     _add_steps(graph, root, withdrawn, named)
     return named
+
+
+def _add_uncleaned(
+    graph: Graph, root: Path, withdrawn: WithdrawnPages, named: Mapping[tuple[str, str], Named]
+) -> None:
+    """Add pages of WET files that no cleaned shard is of, as after an earlier withdrawal."""
+    cleaned = {file.path for job in _jobs(graph, CLEANED) for file in job.inputs}
+    for file in raw_files(graph):
+        path = root / file.path
+        if file.path in cleaned or not is_wet(path) or not path.is_file():
+            continue
+        for record, urls in enumerate(urls_of_records(path)):
+            for key in {key for url in urls for key in withdrawn.entries_of(url)}:
+                named[key].pages.add((path.name, record))
+                named[key].files[file.path] = file
 
 
 def _add_steps(
@@ -166,12 +184,33 @@ def _jobs(graph: Graph, rules: tuple[str, ...]) -> list[Job]:
     return [job for job in graph.jobs.values() if job.rule in rules]
 
 
+def _check_rows(
+    root: Path, path: Path, requests: Sequence[Request], named: Mapping[tuple[str, str], Named]
+) -> None:
+    """Refuse rows that were not read: without the job that read it no file of rows is redacted.
+
+    Raises:
+        LineageError: a row is in no corpus and not withdrawn.
+    """
+    held = read_pages(root / PAGES)
+    faults = [
+        f"{path} line {request.line}: {request.value}: no row of this id was read"
+        for request in requests
+        if request.kind == "row"
+        and not named["urls", request.entry].files
+        and not held.holds(request.entry)
+    ]
+    if faults:
+        raise LineageError("\n".join([*faults, "nothing was withdrawn; run snakemake first"]))
+
+
 def _check_share(graph: Graph, root: Path, path: Path, named: Any, max_share: float) -> None:
     """Refuse a list that names more of the pages than its user may think.
 
     Raises:
         LineageError: more than `max_share` percent.
     """
+    # Without its cleaned shards the crawl has no number of pages to compare with.
     shards = {
         file.path
         for job in _jobs(graph, CLEANED)
@@ -206,7 +245,7 @@ def _facts(
     withdrawal: Withdrawal,
 ) -> dict[str, Any]:
     """Return what the receipt states, as far as it is known before anything is deleted."""
-    signed_at = datetime.now(UTC).isoformat(timespec="seconds")
+    signed_at = now()
     list_sha256 = sha256_of(path)
     impacts: dict[tuple[str, ...], dict[str, Any]] = {}
     items, salts = [], []
@@ -215,7 +254,7 @@ def _facts(
         files = tuple(sorted(found.files))
         if files not in impacts:
             impacts[files] = _impact(graph, list(found.files.values()))
-        salt = secrets.token_hex(ID_CHARS)
+        salt = new_salt()
         items.append(
             {
                 "request": request.request,
@@ -244,6 +283,16 @@ def _facts(
         ],
         "salts": salts,
     }
+
+
+def now() -> str:
+    """Return the time with its zone."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def new_salt() -> str:
+    """Return a salt that nobody can guess."""
+    return secrets.token_hex(ID_CHARS)
 
 
 def item_hash(salt: str, kind: str, entry: str) -> str:

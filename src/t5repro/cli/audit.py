@@ -86,6 +86,11 @@ def add_audit(commands: Commands) -> None:
     verify.add_argument(
         "--unpack", type=Path, metavar="FOLDER", help="with --study: new folder for its files"
     )
+    verify.add_argument(
+        "--receipt", type=Path, metavar="FILE", help="check a receipt of removals instead"
+    )
+    verify.add_argument("--item", default="", help="with --receipt: URL, domain or file asked for")
+    verify.add_argument("--salt", default="", help="with --item: the salt its requester has")
     impact = _add_question(
         commands, "impact", _impact, "list the artifacts that depend on a raw source"
     )
@@ -263,6 +268,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         return _verify_environment(arguments)
     if arguments.study or arguments.unpack:
         return _verify_study(arguments)
+    if arguments.receipt or arguments.item or arguments.salt:
+        return _verify_receipt(arguments)
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
@@ -277,6 +284,19 @@ def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
         from t5repro.report.check import check_reports  # imports all settings and the report
 
         yield from check_reports(root, graph)
+
+
+def _verify_receipt(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.receipt_check import check_receipt
+
+    if arguments.receipt is None or arguments.rev:
+        raise SettingsError(
+            "verify --receipt FILE checks this checkout: --item and --salt belong to it, a "
+            "revision does not"
+        )
+    check = check_receipt(Path(), arguments.receipt, item=arguments.item, salt=arguments.salt)
+    _print(check, arguments)
+    return FINDINGS if check.findings else OK
 
 
 def _verify_study(arguments: argparse.Namespace) -> int:
