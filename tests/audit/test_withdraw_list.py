@@ -20,7 +20,7 @@ from t5repro.audit import removal
 from t5repro.audit.receipt import RECEIPTS, SALTS
 from t5repro.audit.receipt_check import check_receipt
 from t5repro.audit.withdraw_list import withdraw_list
-from t5repro.c4.wet.redact import _records, count_texts
+from t5repro.c4.wet.redact import _records, count_texts, redact
 from t5repro.cli.main import main
 from t5repro.config.sections.data import DataStage
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
@@ -89,8 +89,12 @@ def test_two_thousand_requests_in_one_call_leave_no_text_anywhere(
         shard: list(_records(shard, compressed=True)) for shard in (root / "data").rglob("*.gz")
     }
     rewritten = []
-    redact = removal.redact
-    monkeypatch.setattr(removal, "redact", lambda *given: rewritten.append(given) or redact(*given))
+
+    def counted(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
+        rewritten.append(path)
+        return redact(path, is_withdrawn)
+
+    monkeypatch.setattr(removal, "redact", counted)
     options: dict[str, Any] = {"max_share": 60, "delete_cache": True, "delete_remote": True}
     answer = withdraw_list(root, path, **options)
     assert len(rewritten) == 8  # each shard once, whatever the number of requests
@@ -206,12 +210,10 @@ def test_the_bytes_of_a_withdrawn_file_are_refused_under_another_name(
     assert files.sha256 == {sha256(data).hexdigest(): REASON}
     copy = signing / "data/crawl/new.warc.wet.gz"
     copy.write_bytes(data)
-    source = {"origin": "x", "license": "x", "files": {"crawl/new.warc.wet.gz": ""}}
+    source = {"origin": "x", "licence": "x", "files": {"crawl/new.warc.wet.gz": ""}}
     settings = DataStage.model_validate({"data": {"folder": "data", "sources": [source]}})
     monkeypatch.chdir(signing)
-    with pytest.raises(
-        RawDataError, match="new.warc.wet.gz has the bytes of a file that withdrawn"
-    ):
+    with pytest.raises(RawDataError, match="new.* has the bytes of a file that withdrawn"):
         check(DataJob(settings, manifest=Path("results/s/data/manifest.json")))
 
 

@@ -8,6 +8,7 @@ ignores, for the requesters.
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from t5repro.audit.withdrawal import Withdrawal
 from t5repro.config.withdrawn import FOLDER
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text
+from t5repro.lineage.dvc_cache import md5_of
 from t5repro.lineage.envelopes import STATEMENT_TYPE, signed_envelope
 from t5repro.lineage.signatures import ENDING, configured_key
 from t5repro.lineage.store import WORK
@@ -33,6 +35,11 @@ NOT_PROVEN = (
 SALT_COLUMNS = ("line", "request", "kind", "value", "salt")
 
 
+def receipt_files(facts: Mapping[str, Any]) -> tuple[Path, Path]:
+    """Return the paths of a receipt and of its salts."""
+    return RECEIPTS / f"{facts['id']}{ENDING}", SALTS / f"{facts['id']}.csv"
+
+
 def write_receipt(root: Path, withdrawal: Withdrawal) -> str:
     """Write and sign the receipt of a withdrawal that was carried out; return its path.
 
@@ -40,10 +47,10 @@ def write_receipt(root: Path, withdrawal: Withdrawal) -> str:
         LineageError: the key that was there when the withdrawal was planned is gone.
     """
     facts = withdrawal.receipt
-    path = RECEIPTS / f"{facts['id']}{ENDING}"
+    path, salts_path = receipt_files(facts)
     salts = io.StringIO(newline="")
     csv.writer(salts, lineterminator="\n").writerows([SALT_COLUMNS, *facts["salts"]])
-    write_text(root / SALTS / f"{facts['id']}.csv", salts.getvalue())
+    write_text(root / salts_path, salts.getvalue())
     payload = json.dumps(_statement(root, withdrawal), sort_keys=True).encode()
     write_text(root / path, signed_envelope(payload, _signer(root, facts["signer"])) + "\n")
     return path.as_posix()
@@ -75,7 +82,7 @@ def _statement(root: Path, withdrawal: Withdrawal) -> dict[str, Any]:
         }
         for file in withdrawal.files
     ]
-    subjects = [(name, sha256_of(root / name)) for name in withdrawal.entries]
+    subjects = [(name, sha256_of(root / name)) for name in sorted(withdrawal.entries)]
     subjects += [(str(file["path"]), str(file["after"])) for file in raw_files if file["after"]]
     return {
         "_type": STATEMENT_TYPE,
@@ -86,13 +93,15 @@ def _statement(root: Path, withdrawal: Withdrawal) -> dict[str, Any]:
             "meaning": MEANING,
             "rawFiles": raw_files,
             "artifacts": [{"path": path, "sha256": sha256} for path, sha256 in facts["artifacts"]],
-            "cache": {"objects": _md5s(withdrawal.cache), "deleted": withdrawal.cache_deleted},
-            "remotes": {"objects": _md5s(withdrawal.remote), "states": withdrawal.remote_states},
+            "cache": {
+                "objects": [md5_of(name) for name in withdrawal.cache],
+                "deleted": withdrawal.cache_deleted,
+            },
+            "remotes": {
+                "objects": [md5_of(name) for name in withdrawal.remote],
+                "states": withdrawal.remote_states,
+            },
             "stillHeld": withdrawal.by_hand,
             "notProven": list(NOT_PROVEN),
         },
     }
-
-
-def _md5s(paths: list[str]) -> list[str]:
-    return ["".join(Path(path).parts[-2:]) for path in paths]

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from t5repro.audit.receipt import write_receipt
+from t5repro.audit.receipt import receipt_files, write_receipt
 from t5repro.audit.text_index import delete_indexes
 from t5repro.audit.withdrawal import RawFile, Withdrawal
 from t5repro.c4.own_text.redact import redact_rows
@@ -35,9 +35,10 @@ from t5repro.config.withdrawn import (
 )
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import read_json, sha256_of, write_text
-from t5repro.lineage.dvc_cache import delete_remote_objects
+from t5repro.lineage.dvc_cache import delete_remote_objects, md5_of
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
 from t5repro.lineage.git import git
+from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.leftovers import remove_leftovers
 
 ALWAYS_WRITTEN = ("files", "urls", "domains")
@@ -84,6 +85,8 @@ def complete(root: Path, withdrawal: Withdrawal) -> None:
     """Carry out a withdrawal that has a journal; what was done already stays as it is."""
     tombstones = [root / name for name in withdrawal.entries]
     written = [root / file.path for file in withdrawal.files]
+    if withdrawal.receipt:
+        written += [root / path for path in receipt_files(withdrawal.receipt)]
     remove_leftovers([*tombstones, root / LOCK_FILE, *written])
     # The tombstones come first: if a later step fails, no run can use the sources any more.
     for tombstone, entries in zip(tombstones, withdrawal.entries.values(), strict=True):
@@ -99,6 +102,7 @@ def complete(root: Path, withdrawal: Withdrawal) -> None:
     delete_indexes(root)
     _leave_out_of_lock(root, withdrawal.stages)
     _update_raw_data(root, withdrawal.data_folders)
+    _keep_present(root, withdrawal)
     if withdrawal.delete_cache:
         for cached in withdrawal.cache:
             (root / cached).unlink(missing_ok=True)
@@ -155,6 +159,14 @@ def _delete_or_redact(
     if (sha256 := sha256_of(path)) != file.sha256:
         for name in _replace_hash(run_files, file.sha256, sha256):
             withdrawal.rewritten.append(name.relative_to(root).as_posix())
+
+
+def _keep_present(root: Path, withdrawal: Withdrawal) -> None:
+    """Leave the objects with the present bytes of raw files out of those to delete."""
+    left = [root / file.path for file in withdrawal.files if (root / file.path).is_file()]
+    present = {hash_file(path).md5 for path in left}
+    withdrawal.cache = [name for name in withdrawal.cache if md5_of(name) not in present]
+    withdrawal.remote = [name for name in withdrawal.remote if md5_of(name) not in present]
 
 
 def _tracked_yaml(root: Path) -> list[Path]:

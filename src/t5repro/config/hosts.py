@@ -44,6 +44,13 @@ def host_name(url: str) -> str:
     return domain_name(host_of(url.replace("\\", "/")))
 
 
+def domain_of(url: str) -> str:
+    """Return the host of a URL; of a row of own text, ``row://FILE#NUMBER``, the file."""
+    if url.startswith("row://"):
+        return url.partition("#")[0]
+    return host_name(url) or url
+
+
 def domains_of(url: str) -> set[str]:
     """Return the host of an address and all domains above it, as `domain_name` has them."""
     labels = host_name(url).split(".")

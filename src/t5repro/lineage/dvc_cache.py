@@ -46,6 +46,11 @@ def has_remote(root: Path) -> bool:
     return dvc_folder.is_dir() and bool(_configuration(dvc_folder)["remote"])
 
 
+def md5_of(name: str) -> str:
+    """Return the hash of an object by its path in a cache or remote."""
+    return "".join(Path(name).parts[-2:])
+
+
 def delete_remote_objects(root: Path, names: Iterable[str]) -> dict[str, str]:
     """Delete objects from every remote of DVC; return remote -> what became of them.
 
@@ -53,7 +58,7 @@ def delete_remote_objects(root: Path, names: Iterable[str]) -> dict[str, str]:
         root: the checkout.
         names: of objects, as `impact.remote_objects` returns them.
     """
-    md5s = ["".join(Path(name).parts[-2:]) for name in names]
+    md5s = [md5_of(name) for name in names]
     return _on_remotes(root, lambda odb: _deleted(odb, md5s)) if md5s else {}
 
 
