@@ -207,7 +207,8 @@ def _seal(arguments: argparse.Namespace) -> None:
 
 def _sign(arguments: argparse.Namespace) -> None:
     from t5repro.lineage import signatures
-    from t5repro.lineage.signers import SIGNERS_FILE, allow_key
+    from t5repro.lineage.envelopes import SIGNERS_FILE
+    from t5repro.lineage.signers import allow_key
 
     key = arguments.key or signatures.configured_key(Path())
     if key is None:
