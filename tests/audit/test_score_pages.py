@@ -11,10 +11,11 @@ import pytest
 from made_crawl import CORPUS, EARLY, IDS, LATE, NO_EMPTY_TEXTS, OLD, ONE, trained_and_scored
 from made_graphs import RESULT, manifest
 
-from t5repro.audit.score_pages import domain_of, score_pages
+from t5repro.audit.score_pages import score_pages
 from t5repro.audit.steps import steps_that_saw
 from t5repro.audit.token_documents import TokenDocument
 from t5repro.cli.main import main
+from t5repro.config.hosts import domain_of
 from t5repro.config.schema import Settings
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import load_graph

@@ -11,8 +11,11 @@ from made_crawl import OLD, RUN_FILE
 from made_graphs import RESULT, lock, write
 
 from t5repro import files
+from t5repro.audit import withdraw_list as withdraw_list_module
 from t5repro.audit.removal import complete_unfinished
 from t5repro.audit.withdraw import withdraw
+from t5repro.audit.withdraw_list import withdraw_list
+from t5repro.audit.withdrawal import Withdrawal
 from t5repro.cli.main import main
 from t5repro.config.withdrawn import PAGES, UNFINISHED, read_pages
 from t5repro.errors import LineageError
@@ -43,7 +46,16 @@ def files_of(root: Path) -> dict[str, bytes]:
     }
 
 
-def withdraw_killed(root: Path, at: int) -> bool:
+def withdraw_old(root: Path) -> Withdrawal:
+    return withdraw(root, OLD, reason="ticket 7", delete_cache=True)
+
+
+def withdraw_asked(root: Path) -> Withdrawal:
+    path = write(root, "asked.csv", f"kind,value\nurl,{OLD}\nfile,data/crawl/0.warc.wet.gz\n")
+    return withdraw_list(root, path, reason="ticket 7", max_share=100, delete_cache=True)
+
+
+def withdraw_killed(root: Path, at: int, call: Callable[[Path], Withdrawal] = withdraw_old) -> bool:
     """Withdraw, killed before its write or deletion of this number; return whether it was."""
     changes = 0
 
@@ -63,7 +75,7 @@ def withdraw_killed(root: Path, at: int) -> bool:
         patch.setattr(files.os, "replace", counted(replace))
         patch.setattr(Path, "unlink", counted(Path.unlink))
         try:
-            withdraw(root, OLD, reason="ticket 7", delete_cache=True)
+            call(root)
         except Killed:
             return True
     return False
@@ -87,6 +99,27 @@ def test_a_withdrawal_killed_at_any_write_is_completed_by_its_repetition(
         at += 1
     # Journal, tombstone, raw file, two run files, lock, journal's end, and every artifact.
     assert at > 7 + len(answer.pruned)
+
+
+def test_a_list_killed_at_any_write_is_completed_by_its_repetition(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(withdraw_list_module, "new_salt", lambda: "salt")
+    monkeypatch.setattr(withdraw_list_module, "now", lambda: "2026-11-28T12:00:00+00:00")
+    whole = shutil.copytree(checkout, tmp_path / "whole")
+    withdraw_asked(whole)
+    expected = files_of(whole)
+    at = 1
+    while True:
+        root = shutil.copytree(checkout, tmp_path / f"killed-{at}")
+        write(root, "asked.csv", (whole / "asked.csv").read_text())
+        if not withdraw_killed(root, at, withdraw_asked):
+            break
+        withdraw_asked(root)
+        assert files_of(root) == expected, at
+        at += 1
+    # Journal, two tombstones, two raw files, two run files, lock, salts, receipt, journal's end.
+    assert at > 11 + len(withdraw_asked(root).pruned)
 
 
 def test_the_next_command_that_writes_completes_a_stopped_withdrawal(

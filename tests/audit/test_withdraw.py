@@ -11,7 +11,7 @@ from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
 from made_graphs import RESULT, WEIGHTS, keep_folder, lock, manifest, write
 from whole_records import whole_record
 
-from t5repro.audit.withdraw import _own_text, withdraw
+from t5repro.audit.withdraw import own_text_of, withdraw
 from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
@@ -143,7 +143,7 @@ def test_a_row_that_two_jobs_read_differently_is_withdrawn_for_both(run: Path) -
         write(run, output, "rows")
         settings = {"corpus": {"files": ["own.jsonl"], **corpus}}
         manifest(run, path, rule="corpus", inputs=[name], outputs=[output], settings=settings)
-    assert [rows.text for rows in _own_text(load_graph(Folder(run)), name)] == ["text", "title"]
+    assert [rows.text for rows in own_text_of(load_graph(Folder(run)), name)] == ["text", "title"]
 
 
 def test_after_a_withdrawal_verify_never_says_dvc_checkout_and_names_what_is_restored(

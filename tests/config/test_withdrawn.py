@@ -1,11 +1,15 @@
 """Withdrawn sources are left out of runs."""
 
+import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
 
-from t5repro.config.hosts import in_domain
+from t5repro.config.hosts import address_form, in_domain
 from t5repro.config.load import load_run_file, load_settings
 from t5repro.config.task_files import raw_files, task_files
 from t5repro.config.withdrawn import (
@@ -144,3 +148,84 @@ def test_no_run_is_planned_on_what_a_stopped_withdrawal_left(
     UNFINISHED.write_text("{}")
     with pytest.raises(SettingsError, match="was stopped before its end .* repeat it"):
         check_finished()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://a.example/x/page?q=1",
+        "HTTP://A.EXAMPLE:80/x/page?q=1#part",
+        "http://a.example./x/./y/../page?q=1",
+        "http://a.example/%78/p%61ge?q=%31",
+        "//user@a.example:443/x/page?q=1",
+    ],
+)
+def test_an_address_of_a_list_holds_every_spelling(url: str) -> None:
+    form = address_form("http://a.example/x/page?q=1")
+    assert address_form(url) == form == "a.example/x/page?q=1"
+    assert WithdrawnPages(addresses={form: "asked"}).holds(url)
+    assert not WithdrawnPages(urls={"http://a.example/x/page?q=1": "asked"}).holds(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://www.a.example/x/page?q=1",
+        "http://a.example:8080/x/page?q=1",
+        "http://a.example/x/page/?q=1",
+        "http://a.example/X/page?q=1",
+        "http://a.example/x%2Fpage?q=1",
+        "row://a.example/x/page?q=1",
+    ],
+)
+def test_another_address_is_not_held(url: str) -> None:
+    assert not WithdrawnPages(addresses={"a.example/x/page?q=1": "asked"}).holds(url)
+
+
+def test_forms_are_those_of_other_scripts_and_of_ipv6() -> None:
+    assert address_form("http://bücher.example") == "xn--bcher-kva.example/"
+    assert address_form("http://[::1]:80/a") == "[::1]/a"
+    assert address_form("row://file.jsonl#3") == "row://file.jsonl#3"
+
+
+def test_hosts_prefixes_and_hashes_hold_what_they_name() -> None:
+    hashed = {
+        sha256(name.encode()).hexdigest(): "asked" for name in ("h.example", "i.example/only")
+    }
+    pages = WithdrawnPages(
+        hosts={"a.example": "asked"}, prefixes={"b.example/private": "asked"}, hashes=hashed
+    )
+    assert pages
+    held = ["https://A.example/", "http://b.example/private-2", "http://www.h.example/x"]
+    held.append("https://i.example/only#x")
+    free = ["http://www.a.example/", "http://b.example/Private", "http://c.b.example/private"]
+    free += ["http://i.example/other", "http://example/"]
+    assert [url for url in held + free if pages.holds(url)] == held
+
+
+@given(
+    st.lists(st.sampled_from(["..", ".", "a", "b%41", "%2f", "c"]), max_size=5),
+    st.sampled_from(["", "?x=%7e", "#f"]),
+)
+def test_a_form_is_its_own_form(parts: list[str], end: str) -> None:
+    form = address_form(f"https://Ä.example:80/{'/'.join(parts)}{end}")
+    assert address_form(form) == form
+    assert form.startswith("xn--4ca.example/")
+
+
+def test_two_thousand_domains_cost_a_url_a_few_look_ups() -> None:
+    pages = WithdrawnPages(domains={f"d{number}.example": "asked" for number in range(2000)})
+    assert pages.holds("http://www.d1999.example/x")
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        held = pages.holds("http://www.other.example/x")
+    finally:
+        sys.setprofile(None)
+    assert not held
+    assert calls < 60  # a walk over the domains has 2,000

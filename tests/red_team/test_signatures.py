@@ -215,11 +215,12 @@ def test_what_is_no_envelope_is_named(signed: Path, text: str) -> None:
 
 
 def test_another_kind_of_statement_by_the_same_key_is_no_seal(signed: Path, key: Path) -> None:
+    from t5repro.lineage.envelopes import signed_envelope
     from t5repro.lineage.keys import read_named_signer
-    from t5repro.lineage.signatures import _envelope
 
     for payload in (b"{}", b"[]", b"text"):
-        (signed / SIGNATURES).write_text(_envelope(payload, read_named_signer(key, signed)) + "\n")
+        envelope = signed_envelope(payload, read_named_signer(key, signed))
+        (signed / SIGNATURES).write_text(envelope + "\n")
         assert f"signed by {NAME}, but not a seal" in fault(signed)
 
 

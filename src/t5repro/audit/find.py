@@ -12,7 +12,7 @@ from t5repro.errors import LineageError
 from t5repro.lineage.graph import DATA, Artifact, Graph
 from t5repro.lineage.trace import artifact_json
 
-SourceKind = Literal["file", "url", "domain"]
+SourceKind = Literal["file", "url", "domain", "list"]
 MAX_PAGES_IN_TEXT = 20
 
 
@@ -21,8 +21,8 @@ class RawSource:
     """A raw source and the files that contain it.
 
     Attributes:
-        kind: kind of source.
-        name: path of the file, the URL, or the domain.
+        kind: kind of source; a list is all that a list of requests names.
+        name: path of the file or list, the URL, or the domain.
         starts: first artifacts to contain it: the raw files themselves.
         paths: paths of these raw files.
         pages: for a URL or a domain, its pages in the crawl.
@@ -70,7 +70,7 @@ def find_raw_source(graph: Graph, root: Path, name: str) -> RawSource:
         LineageError: no raw file has this name, or no page of this URL or domain was read.
     """
     # Files first: a file name without a folder, such as ``part.tsv``, looks like a domain.
-    if artifacts := _matching_files(graph, name):
+    if artifacts := matching_files(graph, name):
         return RawSource("file", artifacts[0].path, artifacts, tuple(a.path for a in artifacts))
     kind = source_kind(name)
     if kind == "file":
@@ -118,7 +118,7 @@ def raw_files(graph: Graph) -> Sequence[Artifact]:
     return list(artifacts.values())
 
 
-def _matching_files(graph: Graph, name: str) -> tuple[Artifact, ...]:
+def matching_files(graph: Graph, name: str) -> tuple[Artifact, ...]:
     """Return the raw files with this path, otherwise the first path that ends with it."""
     artifacts = raw_files(graph)
     exact = tuple(artifact for artifact in artifacts if artifact.path == name)

@@ -5,32 +5,43 @@
 3. The raw text is deleted, or redacted in place, and the hashes in run files are replaced.
 4. Every dependent artifact is deleted and its stage left out of `dvc.lock`, so that the next run of
    Snakemake rebuilds it without the source, and `dvc checkout` does not restore it.
-5. The journal is deleted.
+5. Of a list of requests a receipt is written.
+6. The journal is deleted.
 
 Each step can be repeated: a repetition ends in the same bytes, wherever the first try stopped.
 """
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from t5repro.audit.receipt import receipt_files, write_receipt
 from t5repro.audit.text_index import delete_indexes
 from t5repro.audit.withdrawal import RawFile, Withdrawal
 from t5repro.c4.own_text.redact import redact_rows
 from t5repro.c4.wet.redact import redact
-from t5repro.config.hosts import in_domain
 from t5repro.config.sections.corpus import TextRows
-from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
+from t5repro.config.withdrawn import (
+    FILES,
+    PAGES,
+    UNFINISHED,
+    WithdrawnPages,
+    read_files,
+    read_pages,
+)
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import read_json, sha256_of, write_text
+from t5repro.lineage.dvc_cache import delete_remote_objects, md5_of
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
 from t5repro.lineage.git import git
+from t5repro.lineage.hashes import hash_file
 from t5repro.lineage.leftovers import remove_leftovers
 
+ALWAYS_WRITTEN = ("files", "urls", "domains")
 TOMBSTONE_HEADERS = {
     FILES: "# Raw files that no run may use: path below data.folder -> why. "
     "`t5repro withdraw` writes this.\n",
@@ -62,79 +73,100 @@ def complete_unfinished(root: Path) -> Withdrawal | None:
 
 def _check_paths(withdrawal: Withdrawal) -> None:
     """Refuse a journal that names files outside the checkout, which no withdrawal writes."""
+    if not set(withdrawal.entries) <= {FILES.as_posix(), PAGES.as_posix()}:
+        raise ValueError(f"{list(withdrawal.entries)} are no lists of withdrawn sources")
     files = [file.path for file in withdrawal.files]
-    for path in [withdrawal.tombstone, *files, *withdrawal.pruned, *withdrawal.data_folders]:
+    for path in [*files, *withdrawal.pruned, *withdrawal.data_folders]:
         if Path(path).is_absolute() or ".." in Path(path).parts:
             raise ValueError(f"{path!r} is outside the checkout")
 
 
 def complete(root: Path, withdrawal: Withdrawal) -> None:
     """Carry out a withdrawal that has a journal; what was done already stays as it is."""
-    tombstone = root / withdrawal.tombstone
+    tombstones = [root / name for name in withdrawal.entries]
     written = [root / file.path for file in withdrawal.files]
-    remove_leftovers([tombstone, root / LOCK_FILE, *written])
-    # The tombstone comes first: if a later step fails, no run can use the source any more.
-    write_tombstone(tombstone, withdrawal)
+    if withdrawal.receipt:
+        written += [root / path for path in receipt_files(withdrawal.receipt)]
+    remove_leftovers([*tombstones, root / LOCK_FILE, *written])
+    # The tombstones come first: if a later step fails, no run can use the sources any more.
+    for tombstone, entries in zip(tombstones, withdrawal.entries.values(), strict=True):
+        write_tombstone(tombstone, entries)
     run_files = _tracked_yaml(root) if withdrawal.files else []
     remove_leftovers(run_files)
+    pages = withdrawal.pages()
     for file in withdrawal.files:
-        _delete_or_redact(root, file, withdrawal, run_files)
+        _delete_or_redact(root, file, withdrawal, pages, run_files)
     # Deleted and not rewritten: the next run makes them again without the source.
     for artifact in withdrawal.pruned:
         (root / artifact).unlink(missing_ok=True)
     delete_indexes(root)
     _leave_out_of_lock(root, withdrawal.stages)
     _update_raw_data(root, withdrawal.data_folders)
+    _keep_present(root, withdrawal)
     if withdrawal.delete_cache:
         for cached in withdrawal.cache:
             (root / cached).unlink(missing_ok=True)
         withdrawal.cache_deleted = True
+    if withdrawal.delete_remote:
+        withdrawal.remote_states = delete_remote_objects(root, withdrawal.remote)
+    if withdrawal.receipt:
+        withdrawal.receipt_path = write_receipt(root, withdrawal)
     (root / UNFINISHED).unlink(missing_ok=True)
 
 
-def write_tombstone(path: Path, withdrawal: Withdrawal) -> None:
-    """Add the source to the list of withdrawn files or pages."""
-    if withdrawal.kind == "file":
-        values = read_files(path).model_dump()
-        key = "files"
-    else:
-        values = read_pages(path).model_dump()
-        key = "urls" if withdrawal.kind == "url" else "domains"
-    values[key][withdrawal.entry] = withdrawal.reason
-    values["lifted"].pop(withdrawal.entry, None)
-    if not values["lifted"]:
-        del values["lifted"]  # rare: most lists need no line about it
+def write_tombstone(path: Path, entries: Mapping[str, Mapping[str, str]]) -> None:
+    """Add sources to the list of withdrawn files or pages.
+
+    Args:
+        path: the list.
+        entries: part of the list -> entry -> reason.
+    """
+    is_files = path.name == FILES.name
+    values = read_files(path).model_dump() if is_files else read_pages(path).model_dump()
+    for part, added in entries.items():
+        values[part].update(added)
+        for entry in added:
+            values["lifted"].pop(entry, None)
+    # Most lists have none of the parts that only lists of requests and liftings write.
+    values = {key: part for key, part in values.items() if part or key in ALWAYS_WRITTEN}
     # YAML has no comments to keep: the header that explains the file is written each time.
-    header = TOMBSTONE_HEADERS[FILES if withdrawal.kind == "file" else PAGES]
+    header = TOMBSTONE_HEADERS[FILES if is_files else PAGES]
     write_text(path, header + yaml.safe_dump(values, allow_unicode=True, sort_keys=True))
 
 
 def _delete_or_redact(
-    root: Path, file: RawFile, withdrawal: Withdrawal, run_files: Sequence[Path]
+    root: Path,
+    file: RawFile,
+    withdrawal: Withdrawal,
+    pages: WithdrawnPages,
+    run_files: Sequence[Path],
 ) -> None:
     """Delete a raw file, or the text of its withdrawn pages."""
     path = root / file.path
-    if withdrawal.kind == "file":
+    if file.whole:
         path.unlink(missing_ok=True)
         withdrawal.deleted.append(file.path)
         return
     if not path.is_file():
         return
-
-    def is_withdrawn(url: str) -> bool:
-        name = withdrawal.name
-        return url == name if withdrawal.kind == "url" else in_domain(url, name)
-
     if file.readings:
         readings = [TextRows.model_validate(values) for values in file.readings]
-        count = redact_rows(path, file.name, readings, is_withdrawn)
+        count = redact_rows(path, file.name, readings, pages.holds)
     else:
-        count = redact(path, is_withdrawn)
+        count = redact(path, pages.holds)
     withdrawal.redacted[file.path] = count
     # Compared with the plan, since an earlier try may have redacted the file.
     if (sha256 := sha256_of(path)) != file.sha256:
         for name in _replace_hash(run_files, file.sha256, sha256):
             withdrawal.rewritten.append(name.relative_to(root).as_posix())
+
+
+def _keep_present(root: Path, withdrawal: Withdrawal) -> None:
+    """Leave the objects with the present bytes of raw files out of those to delete."""
+    left = [root / file.path for file in withdrawal.files if (root / file.path).is_file()]
+    present = {hash_file(path).md5 for path in left}
+    withdrawal.cache = [name for name in withdrawal.cache if md5_of(name) not in present]
+    withdrawal.remote = [name for name in withdrawal.remote if md5_of(name) not in present]
 
 
 def _tracked_yaml(root: Path) -> list[Path]:

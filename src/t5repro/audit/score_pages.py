@@ -15,7 +15,7 @@ from t5repro.audit.page_trace import checkout_of
 from t5repro.audit.pages import CorpusRow, corpus_rows, is_corpus
 from t5repro.audit.steps import steps_of
 from t5repro.audit.token_documents import Documents, documents_of, split_of
-from t5repro.config.hosts import host_name
+from t5repro.config.hosts import domain_of
 from t5repro.errors import LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 from t5repro.lineage.store import Store
@@ -143,16 +143,16 @@ def score_pages(graph: Graph, store: Store, name: str) -> ScorePages:
     pages = [
         page
         for shard, rows in corpus_rows(graph, root, (shards[path] for path in sorted(shards)))
-        for page in _pages_of(graph, root, shard, rows, trainings)
+        for page in pages_with_steps(graph, root, shard, rows, trainings)
     ]
     steps = {job.name: int(job.settings["pretrain"]["steps"]) for job in trainings}
     return ScorePages(name, pages, steps)
 
 
-def _pages_of(
+def pages_with_steps(
     graph: Graph, root: Path, shard: Artifact, rows: list[CorpusRow], trainings: list[Job]
 ) -> list[BehindScore]:
-    """Return the pages of a corpus file."""
+    """Return pages of a corpus file with the steps of some trainings that read them."""
     split = split_of(shard.path)
     documents = documents_of(graph, root, shard, [row.row for row in rows])
     steps: dict[int, dict[str, list[int] | None]] = {row.row: {} for row in rows}
@@ -177,10 +177,3 @@ def _steps_of_rows(root: Path, job: Job, documents: Documents) -> dict[int, list
     (ids,) = {document.ids for document in numbers.values()}
     steps = steps_of(root, job, ids, list(known.values()))
     return {row: steps[document] for row, document in known.items()}
-
-
-def domain_of(url: str) -> str:
-    """Return the host of a URL; of a row of own text, ``row://FILE#NUMBER``, the file."""
-    if url.startswith("row://"):
-        return url.partition("#")[0]
-    return host_name(url) or url

@@ -4,11 +4,10 @@ Copies that a program must not delete unasked are listed: objects of DVC's cache
 files in git's history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from t5repro.artifacts import SCORES
 from t5repro.audit.find import RawSource, find_raw_source
 from t5repro.audit.removal import complete, complete_unfinished
 from t5repro.audit.withdrawal import RawFile, Withdrawal
@@ -20,14 +19,21 @@ from t5repro.files import sha256_of, write_json
 from t5repro.lineage import impact as forward
 from t5repro.lineage.dvc_cache import has_remote
 from t5repro.lineage.git import git
-from t5repro.lineage.graph import DATA, Graph, load_graph
+from t5repro.lineage.graph import DATA, Artifact, Graph, load_graph
 from t5repro.lineage.store import RESULTS, Folder
 
+Entries = Mapping[str, Mapping[str, Mapping[str, str]]]  # list -> its part -> entry -> reason
 OWN_TEXT = "corpus"  # the rule that reads it
 
 
 def withdraw(
-    root: Path, name: str, *, reason: str, dry_run: bool = False, delete_cache: bool = False
+    root: Path,
+    name: str,
+    *,
+    reason: str,
+    dry_run: bool = False,
+    delete_cache: bool = False,
+    delete_remote: bool = False,
 ) -> Withdrawal:
     """Withdraw a raw file, a URL or a domain; first complete a withdrawal that was stopped.
 
@@ -37,6 +43,7 @@ def withdraw(
         reason: goes into the tombstone; must not be empty.
         dry_run: change nothing.
         delete_cache: delete the objects of DVC's local cache.
+        delete_remote: delete the objects of DVC's remotes.
 
     Raises:
         LineageError: the source does not exist, or the reason is empty.
@@ -51,35 +58,63 @@ def withdraw(
             return completed
     graph = load_graph(Folder(root))
     raw = find_raw_source(graph, root, name)
-    withdrawal = _plan(root, raw, graph)
-    withdrawal.asked, withdrawal.reason, withdrawal.dry_run = name, reason.strip(), dry_run
-    withdrawal.delete_cache = delete_cache
-    if not dry_run:
-        withdrawal.files = _raw_files(root, raw, graph)
-        # From here on a stopped withdrawal is completed by the next command that writes.
-        write_json(root / UNFINISHED, withdrawal.to_json())
-        complete(root, withdrawal)
+    whole = set(raw.paths) if raw.kind == "file" else set()
+    withdrawal = plan(root, raw, graph, _entries(graph, raw, reason.strip()), whole)
+    withdrawal.asked, withdrawal.reason = name, reason.strip()
+    withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
+    carry_out(root, withdrawal, dry_run=dry_run)
     return withdrawal
 
 
-def _plan(root: Path, raw: RawSource, graph: Graph) -> Withdrawal:
+def carry_out(root: Path, withdrawal: Withdrawal, *, dry_run: bool) -> None:
+    """Write the journal of a planned withdrawal and complete it; a dry run writes nothing."""
+    withdrawal.dry_run = dry_run
+    if dry_run:
+        withdrawal.files = []
+        return
+    # From here on a stopped withdrawal is completed by the next command that writes.
+    write_json(root / UNFINISHED, withdrawal.journal())
+    complete(root, withdrawal)
+
+
+def _entries(graph: Graph, raw: RawSource, reason: str) -> Entries:
+    if raw.kind == "file":
+        return file_entries(graph, raw.starts, reason)
+    return {PAGES.as_posix(): {"urls" if raw.kind == "url" else "domains": {raw.name: reason}}}
+
+
+def file_entries(graph: Graph, artifacts: Iterable[Artifact], reason: str) -> Entries:
+    """Return what the list of withdrawn files gets for a raw file: its name and its bytes."""
+    states = list(artifacts)
+    names = {_below_data_folder(graph, artifact.path): reason for artifact in states}
+    hashes = {artifact.sha256: reason for artifact in states}
+    return {FILES.as_posix(): {"files": names, "sha256": hashes}}
+
+
+def plan(
+    root: Path, raw: RawSource, graph: Graph, entries: Entries, whole: Collection[str]
+) -> Withdrawal:
+    """Return the withdrawal of a source, planned and not carried out.
+
+    Args:
+        root: the checkout.
+        raw: the source; of a list of requests, all of them together.
+        graph: lineage of the working tree.
+        entries: what the lists of withdrawn sources get.
+        whole: the raw files of it that are withdrawn themselves.
+    """
     touched = forward.impact(graph, raw.starts, state="the working tree")
     pruned = _artifacts_to_delete(root, touched)
     # Objects are listed before anything is deleted: afterwards no manifest names them.
     objects = _objects(root, raw, touched)
-    tombstone = FILES if raw.kind == "file" else PAGES
     return Withdrawal(
         kind=raw.kind,
         name=raw.name,
-        entry=_below_data_folder(graph, raw.paths[0]) if raw.kind == "file" else raw.name,
+        entries=entries,
         raw=raw.to_json(),
         touched=touched.to_json(),
-        scores=[
-            artifact.path
-            for artifact in touched.outputs.get("scores", ())
-            if artifact.path.endswith(SCORES)
-        ],
-        tombstone=tombstone.as_posix(),
+        scores=forward.scores_of(touched.outputs),
+        files=_raw_files(root, raw, graph, whole),
         pruned=pruned,
         stages=_stages_of(root, pruned),
         cache=[
@@ -92,14 +127,15 @@ def _plan(root: Path, raw: RawSource, graph: Graph) -> Withdrawal:
     )
 
 
-def _raw_files(root: Path, raw: RawSource, graph: Graph) -> list[RawFile]:
+def _raw_files(root: Path, raw: RawSource, graph: Graph, whole: Collection[str]) -> list[RawFile]:
     """Return the raw files of a source, and their copies in the checkout, as they are now."""
     return [
         RawFile(
             path=copy,
             name=_below_data_folder(graph, path),
             sha256=sha256_of(root / copy),
-            readings=[rows.model_dump(mode="json") for rows in _own_text(graph, path)],
+            readings=[rows.model_dump(mode="json") for rows in own_text_of(graph, path)],
+            whole=path in whole,
         )
         for path in raw.paths
         for copy in [path, *_bundled_copies(root, graph, path)]
@@ -151,7 +187,7 @@ def _bundled_copies(root: Path, graph: Graph, path: str) -> list[str]:
     return [copy.as_posix()] if is_inside and (root / copy).is_file() else []
 
 
-def _own_text(graph: Graph, path: str) -> list[TextRows]:
+def own_text_of(graph: Graph, path: str) -> list[TextRows]:
     """Return the ways in which jobs read a raw file as own text; none for a WET file."""
     readings: list[TextRows] = []
     for job in graph.jobs.values():

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from t5repro.config.withdrawn import PAGES, WithdrawnPages
+
+MAX_REQUESTS_SHOWN = 20
+
 
 @dataclass(frozen=True)
 class RawFile:
@@ -14,12 +18,14 @@ class RawFile:
         name: its path below `data.folder`, which run files use.
         sha256: its hash.
         readings: how jobs read it as own text; empty for a WET file.
+        whole: whether the file itself is withdrawn, and not only some of its pages.
     """
 
     path: str
     name: str
     sha256: str
     readings: list[dict[str, Any]]
+    whole: bool = False
 
 
 @dataclass
@@ -30,13 +36,12 @@ class Withdrawal:
     the withdrawal deletes.
 
     Attributes:
-        kind: file, url or domain.
-        name: of the source.
-        entry: how the tombstone names it.
+        kind: file, url, domain or list.
+        name: of the source, or path of the list.
+        entries: list of withdrawn sources -> its part -> entry -> reason: what is added.
         raw: the source, as JSON.
         touched: what depends on it, before any deletion, as JSON.
         scores: score files among them.
-        tombstone: file that names the source afterwards.
         asked: the source as the user named it.
         reason: why it is withdrawn.
         files: the raw files before the withdrawal.
@@ -50,17 +55,20 @@ class Withdrawal:
         delete_cache: whether they are to be deleted.
         cache_deleted: whether they were deleted.
         remote: names of the same objects below a DVC remote, if one is configured.
+        delete_remote: whether they are to be deleted there.
+        remote_states: remote -> what became of them there.
         by_hand: other copies, for the user to delete.
         dry_run: whether nothing was changed.
+        receipt: of a list: what the receipt states of each request before anything is deleted.
+        receipt_path: the receipt, once it is written.
     """
 
     kind: str
     name: str
-    entry: str
+    entries: Mapping[str, Mapping[str, Mapping[str, str]]]
     raw: Mapping[str, Any]
     touched: Mapping[str, Any]
     scores: list[str]
-    tombstone: str
     asked: str = ""
     reason: str = ""
     files: list[RawFile] = field(default_factory=list)
@@ -74,12 +82,24 @@ class Withdrawal:
     delete_cache: bool = False
     cache_deleted: bool = False
     remote: list[str] = field(default_factory=list)
+    delete_remote: bool = False
+    remote_states: dict[str, str] = field(default_factory=dict)
     by_hand: list[str] = field(default_factory=list)
     dry_run: bool = False
+    receipt: dict[str, Any] = field(default_factory=dict)
+    receipt_path: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the withdrawal as plain JSON values."""
+        return {**asdict(self), "tombstone": ", ".join(self.entries)}
+
+    def journal(self) -> dict[str, Any]:
+        """Return the values that `from_json` takes."""
         return asdict(self)
+
+    def pages(self) -> WithdrawnPages:
+        """Return the withdrawn pages."""
+        return WithdrawnPages.model_validate(self.entries.get(PAGES.as_posix(), {}))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Withdrawal":
@@ -91,10 +111,11 @@ class Withdrawal:
         files = sum(len(artifacts) for artifacts in self.touched["outputs"].values())
         lines = [
             *(["dry run, nothing is changed:"] if self.dry_run else []),
+            *self._request_lines(),
             f"{self.kind} {self.name}: {len(self.touched['jobs'])} jobs and {files} files "
             "depend on it",
             *(f"  score: {path}" for path in self.scores),
-            f"tombstone: {self.tombstone}",
+            f"tombstone: {', '.join(self.entries)}",
             *(f"deleted: {path}" for path in self.deleted),
             *(f"redacted: {path}, {count} pages" for path, count in self.redacted.items()),
             *(f"hash replaced in: {path}" for path in self.rewritten),
@@ -109,12 +130,31 @@ class Withdrawal:
             *(f"  {path}" for path in self.cache[:20] if not self.cache_deleted),
             *self._remote_lines(),
             *(f"by hand: {line}" for line in self.by_hand),
+            *([f"receipt: {self.receipt_path}"] if self.receipt_path else []),
             "next: t5repro dvc generate; snakemake, which rebuilds and seals the pruned artifacts; "
             "then commit everything git status shows",
         ]
         return "\n".join(lines) + "\n"
 
+    def _request_lines(self) -> list[str]:
+        """Return a line for each of the first requests that pages match, and the sums."""
+        requests = self.receipt.get("requests", [])
+        found = [item for item in requests if item["pages"] or item["files"]]
+        lines = [
+            f"  {item['request']} ({item['kind']}): {item['pages']} pages in {len(item['files'])} "
+            f"raw files; {len(item['scores'])} scores depend on them; read in "
+            f"{sum(item['steps'].values())} steps of pre-training"
+            for item in found[:MAX_REQUESTS_SHOWN]
+        ]
+        if len(found) > MAX_REQUESTS_SHOWN:
+            lines.append(f"  and {len(found) - MAX_REQUESTS_SHOWN} more (--json lists all)")
+        if not requests:
+            return []
+        return [f"{len(requests)} requests, {len(found)} of them name something here", *lines]
+
     def _remote_lines(self) -> list[str]:
+        if self.remote_states:
+            return [f"remote {name}: {state}" for name, state in self.remote_states.items()]
         if not self.remote:
             return []
         count = f"remote: {len(self.remote)} objects to delete there (--json lists all)"

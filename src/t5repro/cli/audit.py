@@ -92,6 +92,11 @@ def add_audit(commands: Commands) -> None:
     verify.add_argument(
         "--unpack", type=Path, metavar="FOLDER", help="with --study: new folder for its files"
     )
+    verify.add_argument(
+        "--receipt", type=Path, metavar="FILE", help="check a receipt of removals instead"
+    )
+    verify.add_argument("--item", default="", help="with --receipt: URL, domain or file asked for")
+    verify.add_argument("--salt", default="", help="with --item: the salt its requester has")
     impact = _add_question(
         commands, "impact", _impact, "list the artifacts that depend on a raw source"
     )
@@ -106,13 +111,26 @@ def add_audit(commands: Commands) -> None:
         "remove a raw source and everything made from it",
         writes=lambda arguments: not arguments.dry_run,
     )
-    withdraw.add_argument("raw", help="raw file, URL or domain")
-    withdraw.add_argument("--reason", required=True, metavar="TEXT", help="recorded and committed")
+    withdraw.add_argument("raw", nargs="?", help="raw file, URL or domain")
+    withdraw.add_argument(
+        "--list", type=Path, metavar="FILE", help="withdraw all that a list of requests names"
+    )
+    withdraw.add_argument("--reason", default="", metavar="TEXT", help="recorded and committed")
+    withdraw.add_argument("--host", default="", help="site of a robots.txt or ai.txt as --list")
+    withdraw.add_argument(
+        "--max-share",
+        type=float,
+        metavar="PERCENT",
+        help="refuse a list that names more of the pages; default 5",
+    )
     withdraw.add_argument(
         "--dry-run", action="store_true", help="print the changes without making them"
     )
     withdraw.add_argument(
         "--delete-cache", action="store_true", help="delete its objects from DVC's local cache"
+    )
+    withdraw.add_argument(
+        "--delete-remote", action="store_true", help="delete its objects from DVC's remotes"
     )
     diff = _add_question(commands, "diff", _diff, "print where two runs diverge, and why")
     diff.add_argument("a", help="git revision, or folder with results")
@@ -262,6 +280,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         return _verify_environment(arguments)
     if arguments.study or arguments.unpack:
         return _verify_study(arguments)
+    if arguments.receipt or arguments.item or arguments.salt:
+        return _verify_receipt(arguments)
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
@@ -276,6 +296,19 @@ def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
         from t5repro.report.check import check_reports  # imports all settings and the report
 
         yield from check_reports(root, graph)
+
+
+def _verify_receipt(arguments: argparse.Namespace) -> int:
+    from t5repro.audit.receipt_check import check_receipt
+
+    if arguments.receipt is None or arguments.rev:
+        raise SettingsError(
+            "verify --receipt FILE checks this checkout: --item and --salt belong to it, a "
+            "revision does not"
+        )
+    check = check_receipt(Path(), arguments.receipt, item=arguments.item, salt=arguments.salt)
+    _print(check, arguments)
+    return FINDINGS if check.findings else OK
 
 
 def _verify_study(arguments: argparse.Namespace) -> int:
@@ -318,15 +351,25 @@ def _impact(arguments: argparse.Namespace) -> int:
 
 def _withdraw(arguments: argparse.Namespace) -> int:
     from t5repro.audit.withdraw import withdraw
+    from t5repro.audit.withdraw_list import withdraw_list
 
-    withdrawal = withdraw(
-        Path(),
-        arguments.raw,
-        reason=arguments.reason,
-        dry_run=arguments.dry_run,
-        delete_cache=arguments.delete_cache,
-    )
-    _print(withdrawal, arguments)
+    if (arguments.raw is None) == (arguments.list is None):
+        raise SettingsError("withdraw takes a raw file, URL or domain, or --list FILE: name one")
+    common = {
+        name: getattr(arguments, name)
+        for name in ("reason", "dry_run", "delete_cache", "delete_remote")
+    }
+    of_list = {
+        name: value
+        for name in ("host", "max_share")
+        if (value := getattr(arguments, name)) not in ("", None)
+    }
+    if arguments.list:
+        _print(withdraw_list(Path(), arguments.list, **common, **of_list), arguments)
+    elif of_list:
+        raise SettingsError(f"--{next(iter(of_list)).replace('_', '-')} belongs to --list; add it")
+    else:
+        _print(withdraw(Path(), arguments.raw, **common), arguments)
     return OK
 
 

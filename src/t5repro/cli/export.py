@@ -6,7 +6,7 @@ from pathlib import Path
 from t5repro.cli.parsers import Commands, add_command
 from t5repro.errors import LineageError
 
-FORMATS = ("ro-crate", "prov", "in-toto", "openlineage", "croissant", "cyclonedx")
+FORMATS = ("ro-crate", "prov", "in-toto", "openlineage", "croissant", "cyclonedx", "ai-act")
 
 
 def add_export(commands: Commands) -> None:
@@ -29,6 +29,9 @@ def add_export(commands: Commands) -> None:
     parser.add_argument("--key", type=Path, help="private key that signs in-toto statements")
     parser.add_argument("--public-key", type=Path, help="public key that --verify holds them to")
     parser.add_argument("--license", help="licence to state, or its address: ro-crate, croissant")
+    parser.add_argument(
+        "--answers", type=Path, metavar="FILE", help="what a provider states: ai-act, as YAML"
+    )
     parser.add_argument("--json", action="store_true", help="answer as JSON")
 
 
@@ -48,5 +51,6 @@ def _export(arguments: argparse.Namespace) -> int:
         output=arguments.output,
         key=arguments.key,
         license_text=arguments.license,
+        answers=arguments.answers,
         as_json=arguments.json,
     )

@@ -207,6 +207,7 @@ def _seal(arguments: argparse.Namespace) -> None:
 
 def _sign(arguments: argparse.Namespace) -> None:
     from t5repro.lineage import signatures
+    from t5repro.lineage.envelopes import SIGNERS_FILE
     from t5repro.lineage.signers import allow_key
 
     key = arguments.key or signatures.configured_key(Path())
@@ -215,8 +216,8 @@ def _sign(arguments: argparse.Namespace) -> None:
             f"no key: add --key FILE, or set {signatures.KEY_VARIABLE}; t5repro export --new-key "
             "FILE makes one"
         )
-    if arguments.allow and allow_key(key, arguments.allow, Path(signatures.SIGNERS_FILE)):
-        print(f"{signatures.SIGNERS_FILE}: added the key of {arguments.allow}; commit it")
+    if arguments.allow and allow_key(key, arguments.allow, Path(SIGNERS_FILE)):
+        print(f"{SIGNERS_FILE}: added the key of {arguments.allow}; commit it")
     attestation = signatures.sign(Path(), arguments.run, key)
     print(f"{signatures.signature_path(arguments.run)}: {attestation.text}")
 

@@ -1,14 +1,17 @@
 """Lists of withdrawn sources, which runs no longer use.
 
 ``withdrawn/files.yaml`` lists raw files: they are neither fetched nor checked nor read, and tasks
-that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs and domains:
-`c4_clean` drops their pages and counts them. Both are committed; `t5repro withdraw` writes them.
+that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs, domains and what a
+list of removals names besides: `c4_clean` drops their pages and counts them. Both are committed;
+`t5repro withdraw` writes them.
 
 They are two files because they are inputs of different rules: a withdrawn task file must not clean
 the crawl again.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +19,7 @@ from pydantic import Field, ValidationError
 
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
-from t5repro.config.hosts import domain_name, domains_of
+from t5repro.config.hosts import address_form, domain_name, domains_of, host_of
 from t5repro.errors import SettingsError
 from t5repro.files import has_conflict, read_file
 
@@ -26,40 +29,80 @@ PAGES = FOLDER / "pages.yaml"
 UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while it is at work
 CURE = "restore it with git checkout, t5repro withdraw writes it"
 
+FILE_LISTS = ("files", "sha256")
+PAGE_LISTS = ("urls", "domains", "addresses", "hosts", "prefixes", "hashes")
 Listed = TypeVar("Listed", bound=Section)
 
 
 class WithdrawnFiles(Section):
     """Withdrawn raw files: path below `data.folder` -> reason.
 
-    `lifted` names those that may be used again, with the reason.
+    `sha256` names their bytes, which are refused under any other name. `lifted` names those that
+    may be used again, with the reason.
     """
 
     files: dict[str, str] = Field(default_factory=dict)
+    sha256: dict[str, str] = Field(default_factory=dict)
     lifted: dict[str, str] = Field(default_factory=dict)
 
 
 class WithdrawnPages(Section):
     """Withdrawn pages: URL or domain -> reason.
 
+    A list of removals adds `addresses` (`address_form` of an URL), `hosts` (without subdomains),
+    `prefixes` (beginnings of such forms) and `hashes` (SHA-256 of such a form, or of a domain).
     `lifted` names those that may be used again, with the reason; an entry of both is withdrawn.
     """
 
     urls: dict[str, str] = Field(default_factory=dict)
     domains: dict[str, str] = Field(default_factory=dict)
+    addresses: dict[str, str] = Field(default_factory=dict)
+    hosts: dict[str, str] = Field(default_factory=dict)
+    prefixes: dict[str, str] = Field(default_factory=dict)
+    hashes: dict[str, str] = Field(default_factory=dict)
     lifted: dict[str, str] = Field(default_factory=dict)
 
     def holds(self, url: str) -> bool:
-        """Return whether a page is withdrawn, by its URL or by its domain."""
-        return url in self.urls or bool(self.domains and self._names & domains_of(url))
+        """Return whether a page is withdrawn."""
+        return next(self.entries_of(url), None) is not None
+
+    def entries_of(self, url: str) -> Iterator[tuple[str, str]]:
+        """Yield (list, entry) of every entry that withdraws a page."""
+        if url in self.urls:
+            yield "urls", url
+        names = domains_of(url) if self.domains or self.hashes else ()
+        for name in sorted(self._names.keys() & names) if names else ():
+            yield "domains", self._names[name]
+        if self.addresses or self.hosts or self.prefixes or self.hashes:
+            yield from self._entries_of_form(address_form(url), names)
+
+    def _entries_of_form(self, form: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        host = host_of(form)
+        if form in self.addresses:
+            yield "addresses", form
+        if host in self.hosts:
+            yield "hosts", host
+        for prefix in self._prefixes_of_host.get(host, ()):
+            if form.startswith(prefix):
+                yield "prefixes", prefix
+        if self.hashes:
+            hashes = (sha256(text.encode()).hexdigest() for text in (form, *sorted(names)))
+            yield from (("hashes", name) for name in hashes if name in self.hashes)
 
     @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(map(domain_name, self.domains))
+    def _names(self) -> dict[str, str]:
+        return {domain_name(domain): domain for domain in self.domains}
+
+    @cached_property
+    def _prefixes_of_host(self) -> dict[str, list[str]]:
+        prefixes: dict[str, list[str]] = {}
+        for prefix in self.prefixes:
+            prefixes.setdefault(host_of(prefix), []).append(prefix)
+        return prefixes
 
     def __bool__(self) -> bool:
         """Return whether the list has any entry."""
-        return bool(self.urls or self.domains)
+        return any(getattr(self, name) for name in PAGE_LISTS)
 
 
 def read_files(path: Path = FILES) -> WithdrawnFiles:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from t5repro.config.sections.data import DataSettings, RawFiles
+from t5repro.config.withdrawn import FILES, read_files
 from t5repro.data.paths import check_links, raw_path
 from t5repro.errors import RawDataError
 from t5repro.files import refuse_lfs_pointer, sha256_of, write_manifest
@@ -32,14 +33,19 @@ def check(job: DataJob) -> None:
     """Hash every raw file, compare it with the run file, and write the manifest.
 
     Raises:
-        RawDataError: a file is missing, its hash differs, or it is a link out of
-            `data.folder`.
+        RawDataError: a file is missing, its hash differs, its bytes are withdrawn, or it is a link
+            out of `data.folder`.
     """
     files = list(raw_files(job.settings.data))
+    withdrawn = read_files().sha256
     with Progress("data", total=len(files), unit="files") as progress:
         for file in files:
             check_links(job.settings.data, file.path)
-            check_hash(file)
+            if reason := withdrawn.get(check_hash(file)):
+                raise RawDataError(
+                    f"{file.path} has the bytes of a file that {FILES} withdraws ({reason}); "
+                    "remove it from the run file"
+                )
             progress.advance()
     write_manifest(
         job.manifest,
@@ -65,8 +71,8 @@ def raw_files(data: DataSettings) -> Iterator[RawFile]:
             yield RawFile(source, name, raw_path(data, name), sha256)
 
 
-def check_hash(file: RawFile) -> None:
-    """Check that a raw file exists and has the expected hash, if there is one.
+def check_hash(file: RawFile) -> str:
+    """Return the hash of a raw file, after checking that it is the expected one, if there is one.
 
     Raises:
         RawDataError: it is missing, a pointer of git LFS, or its hash differs.
@@ -82,3 +88,4 @@ def check_hash(file: RawFile) -> None:
             f"{file.path} has sha256 {actual}, the run file expects {file.sha256}; get the file "
             f"from {origin} again, or correct the run file if the new file is the intended one"
         )
+    return actual

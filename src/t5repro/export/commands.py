@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import LineageError
+from t5repro.export import ai_act
 from t5repro.export.facts import Run, pretty, read_run
 from t5repro.files import read_file, write_text
 from t5repro.lineage.graph import load_graph
@@ -41,18 +42,20 @@ def export(
     output: Path | None = None,
     key: Path | None = None,
     license_text: str | None = None,
+    answers: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Write a run, or the provenance of an artifact, as a document of a standard.
 
     Args:
-        format_name: ro-crate, or one of `_WRITERS`.
+        format_name: ro-crate, ai-act, or one of `_WRITERS`.
         artifact: restricts the document to the provenance of this artifact; named as for `trace`.
         root: the checkout.
         run: name below ``results/``; required if there are several.
         output: file, or folder of a crate; without it the document is printed.
         key: private key, for in-toto.
         license_text: licence, for formats that have one.
+        answers: a provider's answers, for ai-act.
         as_json: print the summary as JSON.
 
     Raises:
@@ -69,8 +72,14 @@ def export(
             files = ro_crate.write(facts, output, license_text)
         _print_summary({**summary, "output": str(output), "files": len(files)}, as_json=as_json)
         return SUCCESS
+    if answers is not None and format_name != "ai-act":
+        raise LineageError("--answers belongs to --format ai-act; leave it out")
     with _extra():
-        text = _WRITERS[format_name](facts, output, key, license_text)
+        text = (
+            ai_act.write(facts, output, answers)
+            if format_name == "ai-act"
+            else _WRITERS[format_name](facts, output, key, license_text)
+        )
     if output is None:
         sys.stdout.write(text)
         return SUCCESS

@@ -1,10 +1,13 @@
 """Croissant: the corpus of a run as a data set that machine learning tools load.
 
-One record set per language and split; every Parquet file with its SHA-256.
+One record set per language and split; every Parquet file with its SHA-256. The properties of
+Croissant RAI are from counts of the manifests and from the rows.
 """
 
+import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,10 +18,30 @@ from mlcroissant import DataType, FileObject, FileSet, Metadata, RecordSet
 
 from t5repro.config.corpus_files import corpus_file
 from t5repro.errors import LineageError
+from t5repro.export.corpus_facts import (
+    CLEANED,
+    RULE,
+    contents_of,
+    corpus_of,
+    dropped,
+    language_counts,
+    origins_of,
+    rule_counts,
+    shards_of,
+)
 from t5repro.export.facts import Run, check_files, manifest_hash
 from t5repro.lineage.graph import Artifact, Job
 
-RULE = "c4"
+RESPONSIBLE = "http://mlcommons.org/croissant/RAI/1.0"
+CHANGING = ("withdrawn", "clean_lines", "dedup_text")  # rules that change or remove texts
+BIASES = [
+    "A list of words drops pages; Dodge et al. (2021) find that such a list drops texts of and "
+    "about minorities more often than others."
+]
+MAINTENANCE = (
+    "Pages are withdrawn on request: t5repro withdraw --list FILE drops them, rebuilds the corpus "
+    "and writes a receipt."
+)
 PARQUET = "application/x-parquet"  # the name in the library of the standard
 TYPES = {"int64": DataType.INTEGER, "double": DataType.FLOAT, "bool": DataType.BOOL}
 
@@ -35,13 +58,13 @@ def document(run: Run, folder: Path, license_text: str | None = None) -> dict[st
         LineageError: the run has no corpus or several, a file was altered, or the folder is
             outside the checkout.
     """
-    job = _corpus(run)
+    job = corpus_of(run, "Croissant")
     if not folder.resolve().is_relative_to(run.root.resolve()):
         raise LineageError(
             f"--output in {folder}: outside the checkout, and the document names files relative to "
             "itself, so it would reveal folders of this machine; write it inside"
         )
-    shards = [artifact for artifact in job.outputs if artifact.path.endswith(".parquet")]
+    shards = shards_of(job)
     check_files(run, shards)
     sets: dict[str, list[Artifact]] = {}
     for artifact in shards:
@@ -59,7 +82,7 @@ def document(run: Run, folder: Path, license_text: str | None = None) -> dict[st
             distribution.append(_file_set(up, source, name, artifacts))
         schema = pyarrow.parquet.read_schema(run.root / artifacts[0].path)
         records.append(_record_set(name, source, len(files) > 1, schema))
-    return _json(
+    values = _json(
         Metadata(
             name=f"{run.name}-{RULE}",
             description=_description(job),
@@ -68,25 +91,58 @@ def document(run: Run, folder: Path, license_text: str | None = None) -> dict[st
             date_published=run.ended(job) if job.record else None,
             distribution=distribution,
             record_sets=records,
+            **_responsible(run, job),
         )
     )
+    # The library writes its own version only.
+    return {**values, "conformsTo": [values["conformsTo"], RESPONSIBLE]}
+
+
+def _responsible(run: Run, job: Job) -> dict[str, Any]:
+    """Return the properties of Croissant RAI 1.0 that counts answer; the others are absent.
+
+    Nothing is said about personal data but that they were not looked for, and nothing about labels,
+    which a corpus has not.
+    """
+    contents = contents_of(run, job)
+    crawl, own = (origins_of(run, (rule,)) for rule in CLEANED)
+    period = [datetime.fromisoformat(time) for time in (contents.first, contents.last) if time]
+    raw = "; ".join(
+        f"{origin.origin}: "
+        + ", ".join(f"{file.path} sha256 {file.sha256}" for file in origin.files)
+        for origin in (*crawl, *own)
+    )
+    rules = rule_counts(job)
+    counted = [
+        f"{rule['rule']}: {rule['kept']} of {rule['in']} {rule['unit']} kept; dropped "
+        f"{json.dumps(rule['dropped'], sort_keys=True)}"
+        for rule in rules
+    ]
+    changes = [text for text in counted if text.startswith(CHANGING)]
+    lost = job.counters.get("faults")
+    types = (["Web Scraping"] if crawl else []) + (["Others"] if own else [])
+    languages = ", ".join(language_counts(job))
+    values = {
+        "data_collection": raw and "Files of a crawl and of own text; see the raw data.",
+        "data_collection_type": types,
+        "data_collection_raw_data": raw,
+        "data_collection_timeframe": period,
+        "data_collection_missing_data": lost
+        and f"records lost: {json.dumps(lost, sort_keys=True)}",
+        "data_preprocessing_protocol": counted,
+        "data_manipulation_protocol": "; ".join(changes),
+        "data_limitations": [f"Only pages in: {languages}."] if languages else [],
+        "data_biases": BIASES if dropped(job, "bad_words") else [],
+        "data_use_cases": ["pre-training of language models"],
+        "personal_sensitive_information": ["not examined"],
+        "data_release_maintenance_plan": MAINTENANCE,
+    }
+    return {name: value for name, value in values.items() if value}
 
 
 def _json(metadata: Metadata) -> dict[str, Any]:
     values: dict[str, Any] = metadata.to_json()
     return values
-
-
-def _corpus(run: Run) -> Job:
-    jobs = run.of_rule(RULE)
-    if not jobs:
-        raise LineageError(
-            f"{run.name}: no corpus; Croissant describes the output of the rule {RULE}"
-        )
-    if len(jobs) > 1:
-        names = ", ".join(job.manifest for job in jobs)
-        raise LineageError(f"{run.name}: {len(jobs)} corpora; name one as ARTIFACT, of {names}")
-    return jobs[0]
 
 
 def _set_name(path: str) -> str:

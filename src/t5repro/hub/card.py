@@ -13,6 +13,8 @@ from typing import Any
 import yaml
 
 from t5repro import __version__
+from t5repro.export import ai_act
+from t5repro.export.corpus_facts import RULE
 from t5repro.export.facts import code_hash, machine_of, manifest_hash, start_of
 from t5repro.hub.model_facts import ModelFacts, pretraining_corpus
 from t5repro.report.rows import ScoreRow
@@ -57,6 +59,7 @@ def model_card(facts: ModelFacts, hashes: Mapping[str, str], licence: str | None
         [f"# {facts.name}", _introduction(facts)],
         ["## Use", *_use(facts)],
         ["## Training data", *_data(facts)],
+        ["## Public summary of training content", *_summary(facts)],
         ["## Training", *_training(facts)],
         ["## Scores", *_scores(facts)],
         ["## Intended use and limits", _bullets(_limits(facts, licence))],
@@ -185,6 +188,14 @@ def _data(facts: ModelFacts) -> list[str]:
             )
         )
     return blocks
+
+
+def _summary(facts: ModelFacts) -> list[str]:
+    """Return the fields of the EU's summary that the manifests answer, and the open ones."""
+    if not facts.run.of_rule(RULE):
+        return ["The run has no corpus behind these weights."]
+    # Without rows: a card is written where only the model and its manifests are.
+    return [ai_act.NOTICE, ai_act.markdown_table(ai_act.summary_fields(facts.run, None))]
 
 
 def _training(facts: ModelFacts) -> list[str]:

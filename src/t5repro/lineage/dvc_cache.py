@@ -4,7 +4,7 @@ Its location is a setting of DVC with four levels (system, global, repository, l
 is asked for it. DVC is imported only then: most questions never read the cache.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,57 @@ def has_remote(root: Path) -> bool:
     """Return whether any remote of DVC is configured."""
     dvc_folder = root.absolute() / DVC_FOLDER
     return dvc_folder.is_dir() and bool(_configuration(dvc_folder)["remote"])
+
+
+def md5_of(name: str) -> str:
+    """Return the hash of an object by its path in a cache or remote."""
+    return "".join(Path(name).parts[-2:])
+
+
+def delete_remote_objects(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Delete objects from every remote of DVC; return remote -> what became of them.
+
+    Args:
+        root: the checkout.
+        names: of objects, as `impact.remote_objects` returns them.
+    """
+    md5s = [md5_of(name) for name in names]
+    return _on_remotes(root, lambda odb: _deleted(odb, md5s)) if md5s else {}
+
+
+def left_on_remotes(root: Path, md5s: Iterable[str]) -> dict[str, str]:
+    """Return remote -> which of some objects it has; empty text for none."""
+    wanted = list(md5s)
+    return _on_remotes(root, lambda odb: ", ".join(_present(odb, wanted))) if wanted else {}
+
+
+def _on_remotes(root: Path, ask: Callable[[Any], str]) -> dict[str, str]:
+    if not has_remote(root):
+        return {}
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    answers = {}
+    with Repo(str(root)) as repo:
+        for name in sorted(_configuration(root.absolute() / DVC_FOLDER)["remote"]):
+            try:
+                answers[name] = ask(repo.cloud.get_remote_odb(name))
+            # Any library of a storage may raise its own; what cannot be reached is named.
+            except (DvcException, OSError, ValueError) as error:
+                answers[name] = f"not reached: {error}"
+    return answers
+
+
+def _present(odb: Any, md5s: Iterable[str]) -> list[str]:
+    return [md5 for md5 in md5s if odb.fs.exists(odb.oid_to_path(md5))]
+
+
+def _deleted(odb: Any, md5s: Sequence[str]) -> str:
+    present = _present(odb, md5s)
+    for md5 in present:
+        odb.fs.remove(odb.oid_to_path(md5))
+    left = _present(odb, md5s)
+    return f"{len(left)} objects left" if left else f"none of {len(md5s)} objects left"
 
 
 def cure_of_absence(root: Path) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from t5repro.artifacts import SCORES
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.dvc_cache import OBJECTS, object_path, tracked_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE
@@ -80,6 +81,11 @@ def impact(graph: Graph, starts: Sequence[Artifact], *, state: str) -> Impact:
     kinds = [*dict.fromkeys(KINDS.values()), *outputs]  # in the order of the rules, then others
     ordered = {kind: tuple(outputs[kind]) for kind in kinds if kind in outputs}
     return Impact(state, tuple(starts), tuple(jobs), ordered)
+
+
+def scores_of(outputs: Mapping[str, Iterable[Artifact]]) -> list[str]:
+    """Return the paths of score files among outputs by kind."""
+    return [file.path for file in outputs.get("scores", ()) if file.path.endswith(SCORES)]
 
 
 def of_revisions(root: Path, path: str) -> tuple[list[Impact], list[str]]:

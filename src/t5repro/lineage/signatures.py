@@ -18,18 +18,16 @@ from typing import Any
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import read_file, write_text
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, read_lock
+from t5repro.lineage.envelopes import STATEMENT_TYPE, open_signed, signed_envelope, signing_time
 from t5repro.lineage.findings import SIGNATURE, UNSIGNED, Finding, differing
-from t5repro.lineage.git import file_at, try_git
+from t5repro.lineage.git import try_git
 from t5repro.lineage.record_index import ENDING as INDEX_ENDING
 from t5repro.lineage.record_index import index_path, parse_index
 from t5repro.lineage.store import RECORDS
 from t5repro.strict_json import parse_json
 
 ENDING = ".intoto.jsonl"
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:t5repro:seal:1"
-SIGNERS_FILE = "configs/allowed_signers"
 KEY_VARIABLE = "T5REPRO_SIGNING_KEY"
 Reader = Callable[[str], bytes | None]
 
@@ -118,20 +116,12 @@ def sign(root: Path, run: str, key: Path) -> Attestation:
         "predicateType": PREDICATE_TYPE,
         "predicate": {"run": run, "signedAt": signed_at},
     }
-    envelope = _envelope(json.dumps(statement, sort_keys=True).encode(), signer)
+    envelope = signed_envelope(json.dumps(statement, sort_keys=True).encode(), signer)
     fingerprint = signer.public_key.keyid
     # Other signers keep their lines, unless these are over a former state.
     other_lines = [line for line in _current_lines(root, run) if fingerprint not in _key_ids(line)]
     write_text(root / signature_path(run), "\n".join(sorted([*other_lines, envelope])) + "\n")
     return Attestation(run, "this key", fingerprint, signed_at, tuple(subjects))
-
-
-def _envelope(payload: bytes, signer: Any) -> str:
-    from securesystemslib.dsse import Envelope
-
-    envelope = Envelope(payload, PAYLOAD_TYPE, {})
-    envelope.sign(signer)
-    return json.dumps(envelope.to_dict(), sort_keys=True)
 
 
 def drop_outdated(root: Path, run: str) -> bool:
@@ -253,50 +243,20 @@ def _verified(
     Raises:
         LineageError: the envelope does not attest it; says why.
     """
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.exceptions import Error, VerificationError
-
-    from t5repro.lineage.keys import named_key
-    from t5repro.lineage.signers import parse_signers
-
-    try:
-        envelope = Envelope.from_dict(parse_json(line.encode()))
-        (fingerprint,) = envelope.signatures
-    except (Error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LineageError(f"not a signed envelope ({type(error).__name__}: {error})") from error
-    # The committed list decides: whoever edits results could edit the list of the checkout, too.
-    committed = _signers_text(root, revision)
-    signer = parse_signers(committed).get(fingerprint)
-    if signer is None:
-        raise LineageError(_unknown_signer(root, fingerprint, revision))
-    try:
-        # The key comes from the list of signers, never from the envelope.
-        envelope.verify([named_key(signer.key)], 1)
-    except VerificationError as error:
-        raise LineageError(
-            f"not signed by the key of {signer.name}, or altered since; run t5repro sign"
-        ) from error
+    statement = open_signed(root, line, revision)
     try:
         # Only after the signature is valid is the content worth an explanation.
-        values = parse_json(envelope.payload)
-        signed, predicate = _subjects_of(values), values["predicate"]
-        signed_at, signed_run = str(predicate["signedAt"]), predicate["run"]
-        time = datetime.fromisoformat(signed_at)
+        signed, predicate = _subjects_of(statement.values), statement.values["predicate"]
+        signed_run = predicate["run"]
+        signed_at = signing_time(statement, predicate["signedAt"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LineageError(f"signed by {signer.name}, but not a seal ({error})") from error
+        raise LineageError(f"signed by {statement.name}, but not a seal ({error})") from error
     # The same key may sign exports: those statements attest other things than a seal.
-    if values.get("predicateType") != PREDICATE_TYPE or envelope.payload_type != PAYLOAD_TYPE:
-        raise LineageError(
-            f"signed by {signer.name}, but not a seal: {values.get('predicateType')}"
-        )
-    # Without a zone the time cannot be compared with the validity of the key.
-    if time.tzinfo is None:
-        raise LineageError(f"signed by {signer.name} at {signed_at!r}, which has no time zone")
-    if fault := signer.fault_at(time):
-        raise LineageError(f"{fault}; the signature is of {signed_at}")
+    if statement.kind != PREDICATE_TYPE:
+        raise LineageError(f"signed by {statement.name}, but not a seal: {statement.kind}")
     for fault in _other_set(run, signed_run, signed, subjects):
-        raise LineageError(f"the signature of {signer.name} is over another set: {fault}")
-    return Attestation(run, signer.name, fingerprint, signed_at, tuple(subjects))
+        raise LineageError(f"the signature of {statement.name} is over another set: {fault}")
+    return Attestation(run, statement.name, statement.fingerprint, signed_at, tuple(subjects))
 
 
 def _other_set(
@@ -316,34 +276,6 @@ def _other_set(
                 f"{name} is {digits}, signed was {signed_digits}; restore it with git checkout, "
                 "or sign again"
             )
-
-
-def _signers_text(root: Path, revision: str) -> str:
-    """Return the committed list of signers; without git the list of the checkout."""
-    if try_git(root, "rev-parse", "--verify", "--quiet", revision) is None:
-        return (_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace")
-    return (file_at(root, revision, SIGNERS_FILE) or b"").decode(errors="replace")
-
-
-def _unknown_signer(root: Path, fingerprint: str, revision: str) -> str:
-    """Return an error message about a key that the committed list does not have."""
-    from t5repro.lineage.signers import parse_signers
-
-    text = f"unknown signer {fingerprint}: the committed {SIGNERS_FILE} does not have the key"
-    commits = try_git(root, "log", "--format=%H", revision, "--", SIGNERS_FILE) or b""
-    for commit in commits.decode().split():
-        try:
-            # Newest commit first, so the first list with the key is the last one that had it.
-            signer = parse_signers(_signers_text(root, commit)).get(fingerprint)
-        except LineageError:
-            continue
-        if signer is not None:
-            return f"{text}; that of {signer.name} was removed after commit {commit[:12]}"
-    try:
-        present = parse_signers((_reader(root)(SIGNERS_FILE) or b"").decode(errors="replace"))
-    except LineageError:
-        present = {}
-    return f"{text}; commit the file" if fingerprint in present else text
 
 
 def sealed_runs(names: Iterator[str]) -> list[str]:

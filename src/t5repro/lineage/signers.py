@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from t5repro.errors import LineageError
 from t5repro.files import read_file, write_text
+from t5repro.lineage.envelopes import SIGNERS_FILE
 from t5repro.lineage.keys import fingerprint, public_key_of, read_ssh_text, ssh_text
 
-SIGNERS_FILE = "configs/allowed_signers"
 NAMESPACE = "t5repro"
 OPTIONS = {"namespaces", "valid-after", "valid-before"}
 TIME = re.compile(r"(\d{8})(\d{4})?(\d{2})?Z?")

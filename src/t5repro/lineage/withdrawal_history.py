@@ -11,7 +11,9 @@ from typing import Any
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Section
 from t5repro.config.withdrawn import (
+    FILE_LISTS,
     FILES,
+    PAGE_LISTS,
     PAGES,
     UNFINISHED,
     WithdrawnFiles,
@@ -25,7 +27,7 @@ from t5repro.lineage.findings import ALTERED, MISSING, NOT_COMPARED, Finding
 from t5repro.lineage.git import contents, files_at, is_shallow, project_prefix, try_git
 from t5repro.progress import announce
 
-LISTS = {FILES: ("files",), PAGES: ("urls", "domains")}
+LISTS = {FILES: FILE_LISTS, PAGES: PAGE_LISTS}
 SHALLOW = (
     "this clone is shallow: withdrawals of commits that it lacks were not compared with the lists "
     "of withdrawn sources; get them with git fetch --unshallow"

@@ -35,15 +35,11 @@ def redact(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
     Raises:
         CrawlError: it cannot be read.
     """
+    # First pass only counts: most files of a crawl have no withdrawn page and stay untouched.
+    count = sum(any(map(is_withdrawn, urls)) for urls in urls_of_records(path))
     try:
-        with path.open("rb") as handle:
-            compressed = handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        # First pass only counts: most files of a crawl have no withdrawn page and stay untouched.
-        count = sum(
-            any(map(is_withdrawn, _urls(record)))
-            for record in _records(path, compressed=compressed)
-        )
         if count:
+            compressed = _is_compressed(path)
             with atomic_path(path) as temporary, temporary.open("wb") as out:
                 for record in _records(path, compressed=compressed):
                     withdrawn = any(map(is_withdrawn, _urls(record)))
@@ -56,6 +52,44 @@ def redact(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
     except (OSError, EOFError) as error:
         raise CrawlError(f"{path}: cannot be read ({error}); fetch the file again") from error
     return count
+
+
+def is_wet(path: Path) -> bool:
+    """Return whether a raw file is one of the crawl, by its name."""
+    return ".wet" in path.suffixes
+
+
+def count_texts(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
+    """Return the number of withdrawn pages of a WET file that still have their text.
+
+    Raises:
+        CrawlError: it cannot be read.
+    """
+    return sum(
+        any(map(is_withdrawn, _urls(record))) and record != _without_text(record)
+        for record in _readable_records(path)
+    )
+
+
+def urls_of_records(path: Path) -> Iterator[list[str]]:
+    """Yield the addresses of each record of a WET file.
+
+    Raises:
+        CrawlError: it cannot be read.
+    """
+    yield from map(_urls, _readable_records(path))
+
+
+def _readable_records(path: Path) -> Iterator[list[str]]:
+    try:
+        yield from _records(path, compressed=_is_compressed(path))
+    except (OSError, EOFError) as error:
+        raise CrawlError(f"{path}: cannot be read ({error}); fetch the file again") from error
+
+
+def _is_compressed(path: Path) -> bool:
+    with path.open("rb") as handle:
+        return handle.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def _records(path: Path, *, compressed: bool) -> Iterator[list[str]]:

@@ -1,0 +1,323 @@
+"""Plan the removal of everything that a list of requests names, in one pass over the pages.
+
+All requests together are one withdrawal: one journal, each file rewritten once, one receipt.
+"""
+
+import hashlib
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from t5repro import __version__
+from t5repro.audit.find import RawSource, matching_files, raw_files
+from t5repro.audit.pages import CLEANED, CORPUS, CrawlPage, corpus_rows, find_pages, is_corpus
+from t5repro.audit.removal import complete_unfinished
+from t5repro.audit.removal_list import KINDS, Request, read_removal_list
+from t5repro.audit.score_pages import pages_with_steps
+from t5repro.audit.withdraw import carry_out, file_entries, plan
+from t5repro.audit.withdrawal import Withdrawal
+from t5repro.c4.wet.redact import is_wet, urls_of_records
+from t5repro.config.withdrawn import PAGES, WithdrawnPages, read_pages
+from t5repro.errors import LineageError
+from t5repro.files import sha256_of
+from t5repro.lineage import impact as forward
+from t5repro.lineage.graph import Artifact, Graph, Job, load_graph
+from t5repro.lineage.signatures import configured_key
+from t5repro.lineage.store import Folder
+
+MAX_SHARE = 5.0  # percent of the pages that a list may name without being asked
+ID_CHARS = 16
+
+
+@dataclass
+class Named:
+    """What a request names here: its pages, raw files, and steps of pre-training by job."""
+
+    pages: set[tuple[str, int]] = field(default_factory=set)
+    files: dict[str, Artifact] = field(default_factory=dict)
+    steps: Counter[str] = field(default_factory=Counter)
+
+
+def withdraw_list(
+    root: Path,
+    path: Path,
+    *,
+    reason: str = "",
+    host: str = "",
+    dry_run: bool = False,
+    delete_cache: bool = False,
+    delete_remote: bool = False,
+    max_share: float = MAX_SHARE,
+) -> Withdrawal:
+    """Withdraw what a list of requests names; first complete a withdrawal that was stopped.
+
+    Args:
+        root: the checkout.
+        path: the list, as `read_removal_list` takes it.
+        reason: of requests that state none.
+        host: the site of a ``robots.txt`` or ``ai.txt``.
+        dry_run: change nothing.
+        delete_cache: delete the objects of DVC's local cache.
+        delete_remote: delete the objects of DVC's remotes.
+        max_share: percent of the pages that the list may name.
+
+    Raises:
+        LineageError: the list has faults, names an unknown file or too many pages, or the key of
+            the receipt cannot be used.
+    """
+    requests = read_removal_list(path, reason=reason, host=host)
+    asked = f"{path} {sha256_of(path)}"
+    if not dry_run:
+        completed = complete_unfinished(root)
+        if completed and completed.asked == asked:
+            return completed
+    graph = load_graph(Folder(root))
+    entries, files = _entries(graph, path, requests)
+    named = _named(graph, root, requests, entries, files)
+    _check_rows(root, path, requests, named)
+    _check_share(graph, root, path, named.values(), max_share)
+    source = _source(path, named)
+    whole = {file.path for states in files.values() for file in states}
+    withdrawal = plan(root, source, graph, entries, whole)
+    withdrawal.asked, withdrawal.reason = asked, reason
+    withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
+    withdrawal.receipt = _facts(root, path, graph, requests, named, withdrawal)
+    carry_out(root, withdrawal, dry_run=dry_run)
+    return withdrawal
+
+
+def _entries(
+    graph: Graph, path: Path, requests: Sequence[Request]
+) -> tuple[dict[str, dict[str, dict[str, str]]], dict[str, tuple[Artifact, ...]]]:
+    """Return what the lists of withdrawn sources get, and entry -> raw files that are named."""
+    entries: dict[str, dict[str, dict[str, str]]] = {}
+    files: dict[str, tuple[Artifact, ...]] = {}
+    faults = []
+    for request in requests:
+        if request.kind != "file":
+            part = entries.setdefault(PAGES.as_posix(), {}).setdefault(KINDS[request.kind][0], {})
+            part[request.entry] = request.reason
+        elif found := matching_files(graph, request.entry):
+            files[request.entry] = found
+            for name, parts in file_entries(graph, found, request.reason).items():
+                for key, added in parts.items():
+                    entries.setdefault(name, {}).setdefault(key, {}).update(added)
+        else:
+            faults.append(f"{path} line {request.line}: {request.value}: no raw file of this name")
+    if faults:
+        raise LineageError("\n".join([*faults, "nothing was withdrawn; correct these lines"]))
+    return entries, files
+
+
+def _named(
+    graph: Graph,
+    root: Path,
+    requests: Sequence[Request],
+    entries: Mapping[str, Any],
+    files: Mapping[str, Sequence[Artifact]],
+) -> dict[tuple[str, str], Named]:
+    """Return (part of a list, entry) -> what it names, for every request."""
+    named = {(KINDS[request.kind][0], request.entry): Named() for request in requests}
+    for entry, states in files.items():
+        named["files", entry].files.update((state.path, state) for state in states)
+    withdrawn = WithdrawnPages.model_validate(entries.get(PAGES.as_posix(), {}))
+    if not withdrawn:
+        return named
+    pages, with_pages = find_pages(graph, root, withdrawn.holds)
+    # A page has the name of its raw file, an artifact its path.
+    by_name: dict[str, list[Artifact]] = defaultdict(list)
+    names = {page.file for page in pages}
+    for file in with_pages:
+        for name in names:
+            if file.path == name or file.path.endswith(f"/{name}"):
+                by_name[name].append(file)
+    for page in pages:
+        for key in withdrawn.entries_of(page.url):
+            named[key].pages.add((page.file, page.record))
+            named[key].files.update((file.path, file) for file in by_name[page.file])
+    _add_uncleaned(graph, root, withdrawn, named)
+    _add_steps(graph, root, withdrawn, named)
+    return named
+
+
+def _add_uncleaned(
+    graph: Graph, root: Path, withdrawn: WithdrawnPages, named: Mapping[tuple[str, str], Named]
+) -> None:
+    """Add pages of WET files that no cleaned shard is of, as after an earlier withdrawal."""
+    cleaned = {file.path for job in _jobs(graph, CLEANED) for file in job.inputs}
+    for file in raw_files(graph):
+        path = root / file.path
+        if file.path in cleaned or not is_wet(path) or not path.is_file():
+            continue
+        for record, urls in enumerate(urls_of_records(path)):
+            for key in {key for url in urls for key in withdrawn.entries_of(url)}:
+                named[key].pages.add((path.name, record))
+                named[key].files[file.path] = file
+
+
+def _add_steps(
+    graph: Graph, root: Path, withdrawn: WithdrawnPages, named: Mapping[tuple[str, str], Named]
+) -> None:
+    """Count the steps of pre-training that read the pages of each request."""
+    trainings = [job for job in graph.jobs.values() if job.rule == "pretrain"]
+    shards = [
+        file for job in _jobs(graph, (CORPUS,)) for file in job.outputs if is_corpus(graph, file)
+    ]
+    seen: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for shard, rows in corpus_rows(graph, root, shards) if trainings else ():
+        held = [row for row in rows if withdrawn.holds(row.url)]
+        for page in pages_with_steps(graph, root, shard, held, trainings):
+            for key in withdrawn.entries_of(page.row.url):
+                for job, steps in page.steps.items():
+                    seen[key][job].update(steps or ())
+    for key, jobs in seen.items():
+        named[key].steps.update({job: len(steps) for job, steps in jobs.items()})
+
+
+def _jobs(graph: Graph, rules: tuple[str, ...]) -> list[Job]:
+    return [job for job in graph.jobs.values() if job.rule in rules]
+
+
+def _check_rows(
+    root: Path, path: Path, requests: Sequence[Request], named: Mapping[tuple[str, str], Named]
+) -> None:
+    """Refuse rows that were not read: without the job that read it no file of rows is redacted.
+
+    Raises:
+        LineageError: a row is in no corpus and not withdrawn.
+    """
+    held = read_pages(root / PAGES)
+    faults = [
+        f"{path} line {request.line}: {request.value}: no row of this id was read"
+        for request in requests
+        if request.kind == "row"
+        and not named["urls", request.entry].files
+        and not held.holds(request.entry)
+    ]
+    if faults:
+        raise LineageError("\n".join([*faults, "nothing was withdrawn; run snakemake first"]))
+
+
+def _check_share(graph: Graph, root: Path, path: Path, named: Any, max_share: float) -> None:
+    """Refuse a list that names more of the pages than its user may think.
+
+    Raises:
+        LineageError: more than `max_share` percent.
+    """
+    # Without its cleaned shards the crawl has no number of pages to compare with.
+    shards = {
+        file.path
+        for job in _jobs(graph, CLEANED)
+        for file in job.outputs
+        if file.path.endswith(".parquet") and (root / file.path).is_file()
+    }
+    total = sum(pq.read_metadata(root / shard).num_rows for shard in sorted(shards))
+    pages = len(set().union(*(item.pages for item in named)))
+    if total and 100 * pages / total > max_share:
+        raise LineageError(
+            f"--list {path} names {pages} of {total} pages ({100 * pages / total:.1f} %), over "
+            f"--max-share {max_share:g}; look at --dry-run --max-share 100, then state the share"
+        )
+
+
+def _source(path: Path, named: Mapping[tuple[str, str], Named]) -> RawSource:
+    starts = {file.key: file for item in named.values() for file in item.files.values()}
+    pages = tuple(
+        CrawlPage(file, record, "", "", None)
+        for file, record in sorted(set().union(*(item.pages for item in named.values())))
+    )
+    paths = tuple(dict.fromkeys(file.path for file in starts.values()))
+    return RawSource("list", str(path), tuple(starts.values()), paths, pages)
+
+
+def _facts(
+    root: Path,
+    path: Path,
+    graph: Graph,
+    requests: Sequence[Request],
+    named: Mapping[tuple[str, str], Named],
+    withdrawal: Withdrawal,
+) -> dict[str, Any]:
+    """Return what the receipt states, as far as it is known before anything is deleted."""
+    signed_at = now()
+    list_sha256 = sha256_of(path)
+    impacts: dict[tuple[str, ...], dict[str, Any]] = {}
+    items, salts = [], []
+    for request in requests:
+        found = named[KINDS[request.kind][0], request.entry]
+        files = tuple(sorted(found.files))
+        if files not in impacts:
+            impacts[files] = _impact(graph, list(found.files.values()))
+        salt = new_salt()
+        items.append(
+            {
+                "request": request.request,
+                "date": request.date,
+                "kind": request.kind,
+                "item": item_hash(salt, request.kind, request.entry),
+                "pages": len(found.pages),
+                "files": list(files),
+                "steps": dict(sorted(found.steps.items())),
+                **impacts[files],
+            }
+        )
+        salts.append([request.line, request.request, request.kind, request.value, salt])
+    return {
+        "id": hashlib.sha256(f"{signed_at} {list_sha256}".encode()).hexdigest()[:ID_CHARS],
+        "signedAt": signed_at,
+        "version": __version__,
+        "list": list_sha256,
+        "signer": _fingerprint(root),
+        "requests": items,
+        "artifacts": [
+            [item["path"], item["sha256"]]
+            for outputs in withdrawal.touched["outputs"].values()
+            for item in outputs
+            if item["path"] in set(withdrawal.pruned)
+        ],
+        "salts": salts,
+    }
+
+
+def now() -> str:
+    """Return the time with its zone."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def new_salt() -> str:
+    """Return a salt that nobody can guess."""
+    return secrets.token_hex(ID_CHARS)
+
+
+def item_hash(salt: str, kind: str, entry: str) -> str:
+    """Return the hash that stands for the item of a request in a receipt."""
+    return hashlib.sha256(f"{salt}:{kind}:{entry}".encode()).hexdigest()
+
+
+def _impact(graph: Graph, files: Sequence[Artifact]) -> dict[str, Any]:
+    """Return the number of artifacts by kind, and the scores, that depend on raw files."""
+    outputs = forward.impact(graph, files, state="the working tree").outputs
+    return {
+        "artifacts": {kind: len(artifacts) for kind, artifacts in outputs.items()},
+        "scores": forward.scores_of(outputs),
+    }
+
+
+def _fingerprint(root: Path) -> str:
+    """Return the fingerprint of the key that will sign the receipt; empty without a key.
+
+    Raises:
+        LineageError: the key cannot be used.
+    """
+    key = configured_key(root)
+    if key is None:
+        return ""
+    from t5repro.lineage.keys import read_named_signer  # an extra
+
+    return str(read_named_signer(key, root).public_key.keyid)
