@@ -62,6 +62,16 @@ def test_a_killed_command_leaves_nothing_beside_the_file_of_the_user(checkout: P
         assert [path.name for path in (checkout / "out").iterdir()] == [other]
 
 
+@pytest.mark.parametrize("name", [SCORES, "dvc.lock", "records/r.index.json"])
+def test_no_file_of_a_run_is_replaced_by_one_for_the_user(
+    checkout: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(checkout, name, "of a run")
+    assert main(["pages", SCORES, "--csv", name]) == 2
+    assert f"{name} is a file of a run or of DVC" in capsys.readouterr().err
+    assert (checkout / name).read_text() == "of a run"
+
+
 def test_every_option_that_names_a_file_to_write_is_known_as_one() -> None:
     options = [action for _, command in all_commands(parser()) for action in command._actions]
     written = [option for option in options if (option.help or "").startswith(("write ", "zip to"))]

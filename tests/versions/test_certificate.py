@@ -74,4 +74,4 @@ def test_a_checkout_of_another_user_is_named_with_gits_cure(
     for words in (["certificate"], ["verify", "HEAD"]):
         assert main(words) != 0
         printed = capsys.readouterr().err
-        assert "because another user owns it; git config --global --add safe.directory" in printed
+        assert "git config --global --add safe.directory" in printed

@@ -129,9 +129,7 @@ def commit_of(root: Path, revision: str) -> str:
     # --end-of-options: a revision that starts with a dash must not be read as an option.
     question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     commit, message = _run(root, question)
-    if commit is None and (untrusted := untrusted_owner(root)):
-        raise LineageError(untrusted)
-    if commit is None and message:  # no repository
+    if commit is None and message:  # no repository, or one of another user
         raise LineageError(f"git cannot read {revision!r}: {message}")
     if commit is None:
         raise LineageError(
