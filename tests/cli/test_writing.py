@@ -1,11 +1,14 @@
 """A command that changes the checkout is refused while a run is at work in it."""
 
+import argparse
 from pathlib import Path
 
 import pytest
 from made_graphs import SCORES, small_run, write
 
-from t5repro.cli.main import main
+from t5repro.cli.main import main, parser
+from t5repro.cli.parsers import OutputFile, all_commands
+from t5repro.cli.writing import writing
 from t5repro.lineage.run_lock import run_lock
 
 WRITES = (
@@ -44,6 +47,37 @@ def test_what_a_killed_command_left_is_removed_by_the_next_one_that_writes(check
     main(["dvc", "rehydrate"])
     assert not [name for name in left if (checkout / name).exists()]
     assert all((checkout / name).exists() for name in others)
+
+
+def test_a_killed_command_leaves_nothing_beside_the_file_of_the_user(checkout: Path) -> None:
+    left, other = ".writing-0123abcd-pages.csv", ".writing-0123abcd-other.csv"
+    for name in (left, other):
+        write(checkout, f"out/{name}", "half")
+    arguments = argparse.Namespace(writes=False, csv=OutputFile(checkout / "out/pages.csv"))
+    with writing(arguments):  # another command writes there meanwhile
+        write(checkout, f"out/{left}", "half")
+        with writing(arguments):
+            assert (checkout / "out" / left).exists()
+    with writing(arguments):
+        assert [path.name for path in (checkout / "out").iterdir()] == [other]
+
+
+@pytest.mark.parametrize("name", [SCORES, "dvc.lock", "records/r.index.json"])
+def test_no_file_of_a_run_is_replaced_by_one_for_the_user(
+    checkout: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(checkout, name, "of a run")
+    assert main(["pages", SCORES, "--csv", name]) == 2
+    assert f"{name} is a file of a run or of DVC" in capsys.readouterr().err
+    assert (checkout / name).read_text() == "of a run"
+
+
+def test_every_option_that_names_a_file_to_write_is_known_as_one() -> None:
+    options = [action for _, command in all_commands(parser()) for action in command._actions]
+    written = [option for option in options if (option.help or "").startswith(("write ", "zip to"))]
+    files = [option for option in written if option.type in (Path, OutputFile)]
+    assert len(files) == 9
+    assert [option.dest for option in files if option.type is Path] == []
 
 
 def test_a_question_is_answered_during_a_run(

@@ -421,3 +421,15 @@ def test_a_crate_is_written_the_same_twice_and_spares_other_folders(
         commands.export("ro-crate", output=tmp_path / "full")
     with pytest.raises(LineageError, match="a crate is a folder: add --output FOLDER"):
         commands.export("ro-crate")
+
+
+def test_a_crate_that_was_killed_is_completed_by_the_same_command(
+    made: Path, tmp_path: Path
+) -> None:
+    crate = tmp_path / "crate"
+    commands.export("ro-crate", output=crate)
+    whole = {path: path.read_bytes() for path in crate.rglob("*") if path.is_file()}
+    (crate / "ro-crate-metadata.json").unlink()  # it is written last
+    (crate / SCORES).rename((crate / SCORES).with_name(".writing-0123abcd-scores.json"))
+    commands.export("ro-crate", output=crate)
+    assert {path: path.read_bytes() for path in crate.rglob("*") if path.is_file()} == whole

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from made_graphs import SCORES
-from made_records import CODE, commit, git, sealed_run, write_records
+from made_records import CODE, commit, git, sealed_run, write_index, write_records
 
 from t5repro.cli.main import main
 from t5repro.files import read_json, write_json
 from t5repro.lineage.commits import PACKAGE_FILE, read_commits
+from t5repro.lineage.findings import CONTRADICTED, Finding
 from t5repro.lineage.record import read_record
+from t5repro.lineage.verify import verify_tree
 
 RECORD = "records/r/finetune/a.json"
 FAULT = f"source file {CODE[0]} is 000000000000 here, without changes, "
@@ -77,6 +79,34 @@ def test_commits_outside_the_history_are_named_by_verify_and_trace(
     assert main(["trace", SCORES]) == 0
     note = f"code by commit {former[:12]}, outside the history of HEAD"
     assert note in capsys.readouterr().out
+
+
+def test_a_copy_in_another_repository_is_one_finding_and_a_lone_commit_names_its_record(
+    tmp_path: Path,
+) -> None:
+    root = sealed_run(tmp_path)
+    former = git(root, "rev-parse", "HEAD~1")
+    shutil.rmtree(root / ".git")
+    git(root, "init", "--quiet")
+    commit(root, "unpacked")
+    (finding,) = contradictions(root)
+    assert finding.message.startswith(f"9 records name commit {former[:12]}, which is not in this")
+    assert "the repository that this copy of the project was taken from" in finding.message
+    values = read_json(root / RECORD)
+    values["start"]["commit"] = "0" * 40
+    write_json(root / RECORD, values)
+    write_index(root)
+    of_all, own = contradictions(root)
+    assert of_all.message.startswith("8 records name commit")
+    assert (own.path, own.message[:43]) == (RECORD, "commit 000000000000 is not in this reposito")
+
+
+def contradictions(root: Path) -> list[Finding]:
+    findings = verify_tree(root).findings
+    return sorted(
+        (finding for finding in findings if finding.kind == CONTRADICTED),
+        key=lambda finding: finding.path == RECORD,
+    )
 
 
 def test_a_shallow_clone_cannot_tell_which_history_is_rewritten(tmp_path: Path) -> None:

@@ -139,6 +139,18 @@ def test_without_the_list_of_a_folder_the_folder_is_named(run: Path) -> None:
     assert kinds(verify_tree(run)) == {"results/r/evaluate_score": "altered"}
 
 
+def test_a_folder_that_is_not_here_and_not_in_the_cache_is_missing_and_not_altered(
+    run: Path,
+) -> None:
+    lock(run, folders=("results/r/evaluate_score",))
+    shutil.rmtree(run / ".dvc")
+    shutil.rmtree(run / "results/r/evaluate_score")
+    (finding,) = (f for f in verify_tree(run).findings if f.path == "results/r/evaluate_score")
+    assert finding.kind == "missing"
+    assert "dvc.lock tracks it: " in finding.message
+    assert "build it again with snakemake" in finding.message
+
+
 def test_changed_code_is_named_with_the_job_that_ran_it(run: Path) -> None:
     write(run, INIT, "import t5repro.one")
     path = write(run, CODE[0], "print()")

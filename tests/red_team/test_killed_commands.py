@@ -27,4 +27,4 @@ def test_quick_jobs_and_commands_that_are_killed_end_in_the_same_bytes(chain_onc
 @pytest.mark.slow
 def test_200_kills_over_all_jobs_and_commands_end_in_the_same_bytes(finished: Path) -> None:
     printed = kill(finished, "--kills", "200")
-    assert printed.splitlines()[-1] == "200 kills of 26 commands, 0 faults"
+    assert printed.splitlines()[-1] == "200 kills of 33 commands, 0 faults"

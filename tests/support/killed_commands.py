@@ -52,6 +52,10 @@ NOT_RUN = 99
 T5REPRO, DVC = "t5repro.cli.main", "dvc.cli"  # modules of a `main`
 OF_MODELS = ("pretrain", "finetune", "evaluate_predict", "weights")  # begin the names
 REMOTE = "store/"  # a folder in the checkout, so that its files are compared
+PULLED = (".dvc/cache/files", "results/demo/c4", "results/demo/tokens")  # from there
+SCORES = "results/demo/evaluate_score/baseline/scores.json"
+A_PASSAGE = "Old brick swells when it is wet"  # of the crawl
+ROWS = "exports/rows.csv"
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,15 @@ def writing_commands(url: str, key: Path) -> list[Command]:
         "weights import": "weights import exports/hf --folder exports/own",
         "weights publish": "weights publish results/demo --folder exports/hub",
         "dvc push": "push",
+        "dvc pull": "pull",
+        "export": "export --format prov --output exports/prov.json",
+        "runs": "runs --html exports/runs.html",
+        "pages": f"pages {SCORES} --csv exports/pages.csv",
+        "trace": f"trace --text '{A_PASSAGE}'",
+        "tasks new": f"tasks new {ROWS} --from results/demo --out exports/rows.yaml",
+        "init": "init exports/project",
     }
+    has_remote = _after(f"remote add --local --default folder {REMOTE}", DVC)
     begin = {
         "seal": _without("dvc.lock", "records/demo.index"),
         "dvc generate": _without("dvc.yaml"),
@@ -140,10 +152,12 @@ def writing_commands(url: str, key: Path) -> list[Command]:
         "dvc rehydrate": _without(".snakemake/metadata"),
         "config generate": _without("configs/schema", "docs/settings.md", "configs/resolved/code"),
         "weights import": _after(words["weights export"]),
-        "dvc push": _after(f"remote add --local --default folder {REMOTE}", DVC),
+        "dvc push": has_remote,
+        "dvc pull": _in_turn(has_remote, _after("push", DVC), _without(*PULLED)),
+        "tasks new": _with_rows,
     }
     compares = {"seal": ("records/",), "dvc rehydrate": (".snakemake/metadata",)}
-    program = {"dvc push": DVC}
+    program = dict.fromkeys(("dvc push", "dvc pull"), DVC)
     return [
         Command(
             name,
@@ -164,6 +178,22 @@ def _after(text: str, program: str = T5REPRO) -> Callable[[Path], None]:
         assert made.code == 0, made.printed
 
     return prepare
+
+
+def _in_turn(*steps: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Return what does all steps."""
+
+    def prepare(checkout: Path) -> None:
+        for step in steps:
+            step(checkout)
+
+    return prepare
+
+
+def _with_rows(checkout: Path) -> None:
+    (checkout / "exports").mkdir(exist_ok=True)
+    rows = [f"row number {number},{'yes' if number % 2 else 'no'}" for number in range(60)]
+    (checkout / ROWS).write_text("\n".join(["text,label", *rows, ""]), encoding="utf-8")
 
 
 def run(folder: Path, words: Sequence[str], kill_before: int = 0, program: str = T5REPRO) -> Ended:
@@ -322,6 +352,7 @@ def main() -> int:
             faults += bool(fault)
             said = fault or "same bytes"
             print(f"{command.name:20} {moment:5} of {writes:5}  {said}", flush=True)
+    print(f"seed {arguments.seed}")
     print(f"{total} kills of {len(commands)} commands, {faults} faults")
     return 1 if faults else 0
 

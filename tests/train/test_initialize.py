@@ -92,6 +92,15 @@ def test_a_repeated_export_or_import_removes_what_a_killed_one_left(tmp_path, tr
     assert written() == {*whole, out / ".writing-0123abcd-notes"}
 
 
+def test_an_import_replaces_no_results_of_a_job(tmp_path, trained):
+    out = tmp_path / "out"
+    export_weights(trained[0], vocabulary=trained[1], form="huggingface", folder=out)
+    weights = (trained[0].parent / "weights.safetensors").read_bytes()
+    with pytest.raises(ArtifactError, match="has results of a job; name another folder: --folder"):
+        import_weights(out, trained[0].parent)
+    assert (trained[0].parent / "weights.safetensors").read_bytes() == weights
+
+
 @pytest.mark.parametrize("form", ["huggingface", "t5repro"])
 def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form):
     manifest, vocabulary = trained

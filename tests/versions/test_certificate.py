@@ -1,7 +1,13 @@
 """A certificate holds if stages were compared and none differs; with `strict`, if all were."""
 
-import pytest
+import os
+from pathlib import Path
 
+import pytest
+from made_graphs import small_run
+from made_records import git
+
+from t5repro.cli.main import main
 from t5repro.versions.certificate import Certificate, Outcome, StageVerdict
 
 
@@ -40,3 +46,32 @@ def test_the_text_has_the_number_of_compared_stages() -> None:
         "0 of 1 stages compared",
         "nothing was compared: build the run, or commit its dvc.lock",
     ]
+
+
+def test_a_revision_that_git_does_not_know_is_named_and_has_no_absent_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_run(tmp_path)
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(tmp_path)
+    assert main(["certificate", "--rev", "nonsense"]) != 0
+    printed = capsys.readouterr()
+    assert "'nonsense'" in printed.err
+    assert "no certificate" not in printed.out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_checkout_of_another_user_is_named_with_gits_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small_run(tmp_path)
+    (tmp_path / "Snakefile").touch()
+    git(tmp_path, "init", "--quiet")
+    for path in (tmp_path, tmp_path / ".git"):
+        os.chown(path, 12345, 12345)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.chdir(tmp_path)
+    for words in (["certificate"], ["verify", "HEAD"]):
+        assert main(words) != 0
+        printed = capsys.readouterr().err
+        assert "git config --global --add safe.directory" in printed

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from t5repro.errors import RawDataError
 from t5repro.lineage.dvc_cache import object_path
 from t5repro.lineage.dvc_lock import folder_md5, read_lock
-from t5repro.versions.raw_data_check import raw_data_agrees
+from t5repro.versions.raw_data_check import check_raw_data, raw_data_agrees
 
 FILES = {"crawl/a.warc": b"first", "lists/words.txt": b"second"}
 
@@ -55,3 +56,8 @@ def test_raw_files_without_an_object_in_the_cache_do_not_agree(
     file_md5 = hashlib.md5(FILES["crawl/a.warc"], usedforsecurity=False).hexdigest()
     object_path(Path(), file_md5 if missing == "file" else lock.outputs[0].md5).unlink()
     assert not raw_data_agrees(lock)
+
+
+def test_another_file_than_that_of_raw_data_is_named(checkout: Path) -> None:
+    with pytest.raises(RawDataError, match="dvc.lock is no .dvc file of raw data"):
+        check_raw_data(Path("dvc.lock"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from t5repro.cli.parsers import Commands, Handler, Writes, add_command
+from t5repro.cli.parsers import Commands, Handler, OutputFile, Writes, add_command
 from t5repro.errors import SettingsError
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
@@ -50,14 +50,17 @@ def add_audit(commands: Commands) -> None:
     trace.add_argument(
         "--steps", action="store_true", help="print the pre-training steps that saw a URL's page"
     )
-    trace.add_argument("--svg", type=Path, help="write the graph as an SVG file")
-    trace.add_argument("--html", type=Path, help="write the graph as an HTML page with links")
+    trace.add_argument("--svg", type=OutputFile, help="write the graph as an SVG file")
+    trace.add_argument("--html", type=OutputFile, help="write the graph as an HTML page with links")
     pages = _add_question(
         commands, "pages", _pages, "count the pages behind a score, by domain and training"
     )
     pages.add_argument("artifact", help="scores.json, scores.json#task, or another artifact")
     pages.add_argument(
-        "--csv", type=Path, metavar="FILE", help="write every page with the steps that read it"
+        "--csv",
+        type=OutputFile,
+        metavar="FILE",
+        help="write every page with the steps that read it",
     )
     found = _add_question(
         commands,
@@ -75,7 +78,9 @@ def add_audit(commands: Commands) -> None:
     found.add_argument(
         "--words", type=int, help="length of a shared run that counts for longest; default 8"
     )
-    found.add_argument("--csv", type=Path, metavar="FILE", help="write every field that is found")
+    found.add_argument(
+        "--csv", type=OutputFile, metavar="FILE", help="write every field that is found"
+    )
     verify = _add_question(
         commands, "verify", _verify, "check every file against its manifests, records and lock"
     )

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from t5repro.cli.parsers import Commands, add_command
+from t5repro.cli.parsers import Commands, OutputFile, add_command
 from t5repro.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def add_estimate(commands: Commands) -> None:
     parser.add_argument("--rates", type=Path, help="measured speeds, in YAML or JSON")
     parser.add_argument(
         "--probe",
-        type=Path,
+        type=OutputFile,
         metavar="FILE",
         help="measure 20 steps of each distinct training on this machine, write them to FILE for "
         "--rates, and use them in place of records",
     )
     parser.add_argument("--prices", type=Path, help="prices of chips, in YAML; without, no money")
-    parser.add_argument("--json", type=Path, help="write the estimate to a file, too")
+    parser.add_argument("--json", type=OutputFile, help="write the estimate to a file, too")
     parser.add_argument("--all", action="store_true", help="print every node")
     parser.add_argument(
         "--from-table", action="store_true", help="use no record of this checkout for speeds"

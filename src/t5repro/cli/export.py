@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from t5repro.cli.parsers import Commands, add_command
+from t5repro.cli.parsers import Commands, OutputFile, add_command
 from t5repro.errors import LineageError
 
 FORMATS = ("ro-crate", "prov", "in-toto", "openlineage", "croissant", "cyclonedx", "ai-act")
@@ -25,7 +25,9 @@ def add_export(commands: Commands) -> None:
     what.add_argument("--verify", type=Path, metavar="FILE", help="signed statements to check")
     what.add_argument("--new-key", type=Path, metavar="FILE", help="private key to make")
     parser.add_argument("--run", help="name below results/, where there are several")
-    parser.add_argument("--output", type=Path, help="file, or folder of a crate; else printed")
+    parser.add_argument(
+        "--output", type=OutputFile, help="file, or folder of a crate; else printed"
+    )
     parser.add_argument("--key", type=Path, help="private key that signs in-toto statements")
     parser.add_argument("--public-key", type=Path, help="public key that --verify holds them to")
     parser.add_argument("--license", help="licence to state, or its address: ro-crate, croissant")

@@ -4,6 +4,7 @@ import argparse
 import difflib
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import PosixPath
 from typing import Any, NoReturn
 
 from t5repro.cli.examples import epilog
@@ -66,6 +67,10 @@ class PrintCompletion(argparse.Action):
                 action.help = None  # what --help does not list, shtab leaves out
         print(shtab.complete(parser, shell=values))
         parser.exit()
+
+
+class OutputFile(PosixPath):
+    """A file that a command writes for its user, as an argument."""
 
 
 def add_group(commands: Commands, name: str, meaning: str) -> Commands:

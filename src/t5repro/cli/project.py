@@ -15,9 +15,11 @@ def add_init(commands: Commands) -> None:
 
 
 def _init(arguments: argparse.Namespace) -> None:
-    from t5repro.config.project_files import write_project
+    from t5repro.config.project_files import bundled_files, write_project
+    from t5repro.lineage.leftovers import writing_beside
 
-    paths = write_project(arguments.folder)
+    with writing_beside(arguments.folder / path for path in bundled_files()):
+        paths = write_project(arguments.folder)
     print(f"wrote {len(paths)} files to {arguments.folder}; commit them, and run the demo there:")
     print("  git init && git add . && git commit -m 'new project'")
     print("  snakemake --profile local")

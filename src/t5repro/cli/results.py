@@ -5,7 +5,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from t5repro.cli.parsers import Commands, add_command
+from t5repro.cli.parsers import Commands, OutputFile, add_command
 from t5repro.errors import SettingsError
 
 
@@ -22,7 +22,7 @@ def add_results(commands: Commands) -> None:
         metavar="FILE",
         help="run files of the run; adds the seconds that they are estimated to take",
     )
-    cost.add_argument("--html", type=Path, help="write the table as a page, too")
+    cost.add_argument("--html", type=OutputFile, help="write the table as a page, too")
     batches = add_command(
         commands,
         "batches",

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from t5repro.cli.audit import FINDINGS, OK, print_json, print_text
-from t5repro.cli.parsers import Commands, add_command
+from t5repro.cli.parsers import Commands, OutputFile, add_command
 
 
 def add_runs(commands: Commands) -> None:
@@ -28,7 +28,9 @@ def add_runs(commands: Commands) -> None:
     form = runs.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print all that is known, as JSON")
     form.add_argument("--csv", action="store_true", help="print the columns and scores as CSV")
-    form.add_argument("--html", type=Path, metavar="FILE", help="write a page with a drawing, too")
+    form.add_argument(
+        "--html", type=OutputFile, metavar="FILE", help="write a page with a drawing, too"
+    )
 
 
 def _runs(arguments: argparse.Namespace) -> int:

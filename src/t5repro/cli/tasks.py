@@ -5,7 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from t5repro.cli.parsers import Commands, add_command, add_group
+from t5repro.cli.parsers import Commands, OutputFile, add_command, add_group
 from t5repro.errors import SettingsError
 from t5repro.progress import printable
 from t5repro.task_table import BENCHMARK_TITLES
@@ -28,7 +28,7 @@ def add_tasks(commands: Commands) -> None:
     submit.add_argument(
         "--predictions", type=Path, required=True, help="folder of evaluate_predict"
     )
-    submit.add_argument("--output", type=Path, required=True, help="zip to write")
+    submit.add_argument("--output", type=OutputFile, required=True, help="zip to write")
     submit.add_argument("--run-file", type=Path, help="run file, required if it changes tasks.text")
     submit.add_argument(
         "--trivial",
@@ -80,7 +80,7 @@ def _add_new_task(commands: Commands) -> None:
     )
     new.add_argument("--name", default="", help="name of the task and of the run")
     new.add_argument("--licence", default="not stated", help="licence of the rows")
-    new.add_argument("--out", type=Path, help="run file to write; by default it is printed")
+    new.add_argument("--out", type=OutputFile, help="run file to write; by default it is printed")
 
 
 def _new_task(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from t5repro.cli.parsers import Commands, Handler, Writes, add_command, add_group
+from t5repro.cli.parsers import Commands, Handler, OutputFile, Writes, add_command, add_group
 from t5repro.config.project_files import require_project
 from t5repro.config.sections.devices import EngineName
 from t5repro.errors import ArtifactError, LineageError, SettingsError
@@ -57,7 +57,7 @@ def add_versions(commands: Commands) -> None:
     certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
     certificate.add_argument("--json", action="store_true", help="print JSON")
     certificate.add_argument(
-        "--html", type=Path, help="write the lineage page with what was found of each stage"
+        "--html", type=OutputFile, help="write the lineage page with what was found of each stage"
     )
     certificate.add_argument(
         "--strict", action="store_true", help="require equal bytes of every stage"

@@ -63,17 +63,21 @@ def require_project() -> None:
 
 
 def write_project(folder: Path) -> list[Path]:
-    """Write the bundled files into a folder; return their paths in it.
+    """Write the bundled files into a folder, or those that it lacks; return their paths in it.
 
     Raises:
-        SettingsError: one of them exists; nothing is written.
+        SettingsError: one of them is there with other content; nothing is written.
         StorageError: the disk is full, or the folder cannot be written.
     """
     paths = bundled_files()
-    if existing := [path for path in paths if (folder / path).exists()]:
-        raise SettingsError(
-            f"{folder / existing[0]} exists, and no file is overwritten; name a new folder"
-        )
-    for path in paths:
-        write_bytes(folder / path, (bundled_folder() / path).read_bytes())
+    contents = {path: (bundled_folder() / path).read_bytes() for path in paths}
+    existing = [path for path in paths if (folder / path).exists()]
+    for path in existing:
+        # Equal files are of this command, killed before its end.
+        if not (folder / path).is_file() or (folder / path).read_bytes() != contents[path]:
+            raise SettingsError(
+                f"{folder / path} exists, and no file is overwritten; name a new folder"
+            )
+    for path in set(paths).difference(existing):
+        write_bytes(folder / path, contents[path])
     return paths

@@ -5,7 +5,7 @@ settings and output files. It follows the profiles of Workflow Run RO-Crate 0.5.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,7 @@ from t5repro.export.facts import (
 )
 from t5repro.files import atomic_path, sha256_of, write_text
 from t5repro.lineage.graph import Artifact, Job
+from t5repro.lineage.leftovers import is_leftover, writing_beside
 from t5repro.lineage.trace import leaves_of
 
 METADATA = "ro-crate-metadata.json"
@@ -62,30 +63,36 @@ def write(run: Run, folder: Path, license_text: str | None = None) -> list[str]:
 
     Args:
         run: the run to describe.
-        folder: the checkout, an earlier crate, or a folder that is empty or does not exist.
+        folder: the checkout, an earlier crate or a part of one, or a folder that is empty or
+            does not exist.
         license_text: licence of the crate, or its address.
 
     Raises:
         LineageError: a job has no record, a file was altered, or the folder has other files.
         StorageError: a file cannot be written.
     """
-    is_checkout = folder.resolve() == run.root.resolve()
-    if (
-        not is_checkout
-        and folder.exists()
-        and any(folder.iterdir())
-        and not (folder / METADATA).is_file()
-    ):
-        raise LineageError(f"--output {folder}: contains other files; name an empty folder")
-    check_files(run, [artifact for artifact in run.artifacts() if inside(artifact.path)])
     builder = _Builder(run, license_text or LICENSE)
     values = builder.build()
+    is_checkout = folder.resolve() == run.root.resolve()
     if not is_checkout:
-        for name in builder.files:
+        _check_folder(folder, builder.files)
+    check_files(run, [artifact for artifact in run.artifacts() if inside(artifact.path)])
+    with writing_beside(folder / name for name in (*builder.files, METADATA)):
+        for name in () if is_checkout else builder.files:
             with atomic_path(folder / name) as temporary:
                 shutil.copyfile(run.root / name, temporary)
-    write_text(folder / METADATA, pretty(values))
+        write_text(folder / METADATA, pretty(values))
     return builder.files
+
+
+def _check_folder(folder: Path, files: Collection[str]) -> None:
+    """Refuse a folder with other files, unless an earlier crate is there or a part of one."""
+    if not folder.exists() or (folder / METADATA).is_file():
+        return
+    present = (path for path in folder.rglob("*") if not path.is_dir())
+    others = [path for path in present if not is_leftover(path.name)]
+    if any(path.relative_to(folder).as_posix() not in files for path in others):
+        raise LineageError(f"--output {folder}: contains other files; name an empty folder")
 
 
 class _Builder:

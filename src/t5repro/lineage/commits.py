@@ -44,6 +44,13 @@ class Commits:
         """Return whether git has the commit of a record."""
         return self.times.get(record.start.commit or "") is not None
 
+    def is_missing(self, record: Record) -> bool:
+        """Return whether git should have the commit of a record and does not."""
+        commit = record.start.commit
+        if commit is None:  # the job ran outside a repository; a question of attestation
+            return False
+        return not self.is_known(record) and not (self.shallow and COMMIT.fullmatch(commit))
+
     def attests_code(self, record: Record) -> bool:
         """Return whether the commit has every source file of a record, as the job ran it."""
         commit = record.start.commit or ""
@@ -58,12 +65,10 @@ class Commits:
 
     def faults(self, record: Record) -> Iterator[str]:
         """Yield how a record contradicts git."""
-        commit = record.start.commit
-        if commit is None:
-            return  # the job ran outside a repository; a question of attestation
+        commit = record.start.commit or ""
         committed_at = self.times.get(commit)
         if committed_at is None:
-            if not (self.shallow and COMMIT.fullmatch(commit)):
+            if self.is_missing(record):
                 yield (
                     f"commit {commit[:12]} is not in this repository: forged, or never pushed "
                     "(git fetch --all)"

@@ -56,6 +56,25 @@ def exclusive(manifest: Path, outputs: Iterable[Path] | None = None) -> Iterator
             lock.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def writing_beside(files: Iterable[Path]) -> Iterator[None]:
+    """Write files of the user during the block, after removing what killed commands left of them.
+
+    Nothing is removed from a folder into which another command is writing.
+    """
+    written = list(files)
+    with contextlib.ExitStack() as stack:
+        for folder in {file.parent for file in written if file.parent.is_dir()}:
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            with contextlib.suppress(OSError):  # another command, or a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove_leftovers(file for file in written if file.parent == folder)
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+
+
 def is_leftover(name: str) -> bool:
     """Return whether a file has the name of a temporary file or of the lock of a job."""
     return bool(_TEMPORARY.fullmatch(name) or _LOCK.fullmatch(name))

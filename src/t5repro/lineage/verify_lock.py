@@ -161,6 +161,10 @@ def _check_folder(
     try:
         expected = folder_files(root, tracked)
     except ArtifactError as error:
+        if not actual:
+            message = f"{tracked.source} tracks it: {error}"
+            yield Finding(MISSING, tracked.path, tracked.stage, message)
+            return
         # Without its list in the cache the folder is known to differ, but not in which file.
         message = f"its hash is not the one in {tracked.source}; to name the file: {error}"
         yield Finding(ALTERED, tracked.path, tracked.stage, message)

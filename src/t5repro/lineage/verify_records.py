@@ -66,12 +66,14 @@ def check_fields(
         hasher: of the checkout, for inputs that no job wrote; None for a revision.
     """
     folders = stages_by_folder(lock)
+    lost = _lost_commits(check)
     # Altered records are reported against the index already; their fields prove nothing.
     for name, record in check.intact.items():
         job = graph.jobs.get(name)
         path = record_of_job(name)
         faults = [*_faults_of_path(name, record), *_faults_of_times(record)]
-        faults += check.commits.faults(record) if check.commits else []
+        if check.commits and record.start.commit not in lost:
+            faults += check.commits.faults(record)
         if job is not None:
             facts, listed = facts_of_record(record), facts_of_manifest(job)
             faults += _faults_of_state(record)
@@ -94,6 +96,22 @@ def check_fields(
             message = f"{name} ran with {library} {version}; the package locks have {versions}"
             yield Finding(UNLOCKED, path, name, message)
     yield from _check_history(check)
+    for commit, jobs in lost.items():
+        message = (
+            f"{len(jobs)} records name commit {commit[:12]}, which is not in this repository: "
+            "forged, never pushed (git fetch --all), or of the repository that this copy of the "
+            "project was taken from; verify a clone of that one, or rerun the jobs"
+        )
+        yield Finding(CONTRADICTED, record_of_job(jobs[0]), jobs[0], message)
+
+
+def _lost_commits(check: RecordCheck) -> dict[str, list[str]]:
+    """Return commit -> its jobs, of the commits that git lacks and several records name."""
+    jobs: dict[str, list[str]] = {}
+    for name, record in check.intact.items():
+        if check.commits and check.commits.is_missing(record):
+            jobs.setdefault(str(record.start.commit), []).append(name)
+    return {commit: names for commit, names in jobs.items() if len(names) > 1}
 
 
 def _check_history(check: RecordCheck) -> Iterator[Finding]:

@@ -7,8 +7,8 @@ import yaml
 
 from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.vocab import LANES
-from t5repro.errors import VocabularyError
-from t5repro.files import write_bytes, write_manifest, write_text
+from t5repro.errors import ArtifactError, VocabularyError
+from t5repro.files import read_json, write_bytes, write_manifest, write_text
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import write_arrays
 from t5repro.model.foreign_vocabulary import ForeignVocabulary
@@ -17,6 +17,7 @@ from t5repro.progress import announce
 from t5repro.vocab.added_tokens import read_added_tokens, tokenizer_files
 from t5repro.vocab.vocabulary import Vocabulary
 
+RULE = "import_weights"  # in the manifest
 SETTINGS = "settings.yaml"
 VOCABULARIES = "spiece.model, vocab.txt, vocab.json with merges.txt, tokenizer.json"
 SENTINELS = 100  # of T5, for a vocabulary without any
@@ -30,10 +31,12 @@ def import_weights(source: Path, folder: Path) -> None:
         folder: receives arrays, vocabulary, settings and manifest.
 
     Raises:
-        ArtifactError: the source contains no readable weights.
+        ArtifactError: the source contains no readable weights, or the folder is one of a job.
         CheckpointError: the weights do not belong to a T5 encoder-decoder.
         VocabularyError: the vocabulary is not T5's, or does not belong to the weights.
     """
+    if (manifest := folder / MANIFEST).exists() and read_json(manifest).get("rule") != RULE:
+        raise ArtifactError(f"{folder} has results of a job; name another folder: --folder")
     foreign = read_foreign(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]
     settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
@@ -55,7 +58,7 @@ def import_weights(source: Path, folder: Path) -> None:
     write_text(outputs[1], yaml.safe_dump(settings, sort_keys=True))
     write_manifest(
         folder / MANIFEST,
-        rule="import_weights",
+        rule=RULE,
         settings=settings,
         inputs=[],
         outputs=outputs,

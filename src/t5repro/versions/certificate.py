@@ -14,7 +14,7 @@ from typing import Literal
 from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError
 from t5repro.lineage.dvc_lock import LOCK_FILE, parse_lock
-from t5repro.lineage.git import file_at
+from t5repro.lineage.git import commit_of, file_at
 from t5repro.lineage.spread import Spread, parse_spread, spread_path
 from t5repro.lineage.tolerance import JobKind, compare_numbers, rounding_of
 from t5repro.stages import BY_NAME, depends_on_device
@@ -207,7 +207,9 @@ def certify(
 
     Raises:
         ArtifactError: a committed record or spread is damaged.
+        LineageError: git does not know the revision, or answers nothing.
     """
+    commit_of(Path(), revision)  # else every file would seem absent
     lock = file_at(Path(), revision, LOCK_FILE)
     if lock is None:
         return Certificate(revision, (), strict)

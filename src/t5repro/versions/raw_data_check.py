@@ -10,7 +10,7 @@ from pathlib import Path
 
 from t5repro.errors import RawDataError
 from t5repro.lineage.dvc_cache import object_path
-from t5repro.lineage.dvc_lock import Lock, folder_md5
+from t5repro.lineage.dvc_lock import RAW_DATA_FILE, Lock, folder_md5
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.verify_lock import folder_hashes
 
@@ -34,10 +34,12 @@ def check_raw_data(record: Path) -> str:
     """Compare the raw files with a .dvc file; return their common hash.
 
     Raises:
-        RawDataError: the .dvc file is missing, or the raw files differ from it.
+        RawDataError: the .dvc file is missing or another file, or the raw files differ from it.
     """
     from dvc.repo import Repo
 
+    if record.suffix != ".dvc":
+        raise RawDataError(f"{record} is no .dvc file of raw data, such as {RAW_DATA_FILE}")
     if not record.is_file():
         raise RawDataError(f"{record} is missing; it is committed with the project")
     with Repo(str(record.parent)) as repo:
