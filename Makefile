@@ -51,18 +51,18 @@ test-all: setup ## run every test
 parity: parity-jax parity-4 parity-5 ## compare with peers: the other engine, Hugging Face on torch, TFDS; installs them
 
 # All of them, before `.venv` is used.
-parity-jax parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed
+parity-jax parity-4: .venv/torch .venv/t5x .venv/transformers-5/installed .venv-jax/installed
 
 parity-jax:
 	pytest -m parity tests/train tests/workflow
 
 parity-4:
-	pytest -m parity tests/parity tests/c4
+	pytest -m parity tests/parity tests/c4 tests/model
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity .venv/browser: .venv/%: .venv/installed requirements/%.txt
+.venv/parity .venv/t5x .venv/browser: .venv/%: .venv/installed requirements/%.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 

@@ -27,7 +27,9 @@ def add_weights(commands: Commands) -> None:
         group, "import", _import, "write published weights in this project's format"
     )
     importer.add_argument(
-        "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
+        "source",
+        type=Path,
+        help="folder of Hugging Face, keras-hub, TensorFlow, T5X or own weights",
     )
     exporter = add_command(group, "export", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")

@@ -19,6 +19,7 @@ class WeightName:
             the whole.
         head: layer above the blocks to which it belongs, which not every network has; empty if
             every network has the weight.
+        t5x: name below `target` of a T5X checkpoint; empty if there is none.
     """
 
     path: str
@@ -29,3 +30,4 @@ class WeightName:
     transposed_in_keras_hub: bool = False
     third: int | None = None
     head: str = ""
+    t5x: str = ""
