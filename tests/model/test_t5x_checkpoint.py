@@ -142,7 +142,7 @@ def change_index(folder: Path, *keys: str, leaf: object) -> None:
 def test_an_index_that_leads_elsewhere_is_refused(written: Path, stated: str) -> None:
     leaf = {"driver": "zarr", "kvstore": {"driver": "file", "path": stated}}
     change_index(written, "token_embedder", "embedding", leaf=leaf)
-    with pytest.raises(CheckpointError, match="outside the folder; refused"):
+    with pytest.raises(CheckpointError, match="outside of it; refused"):
         read_foreign(written)
 
 

@@ -46,6 +46,8 @@ def add_weights(commands: Commands) -> None:
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
+    hub.add_argument("--upload", metavar="OWNER/NAME", help="also upload it as this model")
+    hub.add_argument("--private", action="store_true", help="with --upload: a new model is private")
     for parser in (exporter, server, hub):
         add_experiment(parser, "an experiment with its seed, as baseline_seed_1")
     for parser in (exporter, hub):
@@ -149,7 +151,10 @@ def _publish(arguments: argparse.Namespace) -> None:
 
     set_environment(default_devices())  # before a reader of weights imports the engine
     from t5repro.hub.publish import publish
+    from t5repro.hub.upload import check_upload, upload
 
+    if arguments.upload:
+        check_upload(arguments.upload)  # before the work
     files = publish(
         arguments.run,
         folder=arguments.folder,
@@ -158,3 +163,5 @@ def _publish(arguments: argparse.Namespace) -> None:
         licence=arguments.license,
     )
     print(f"wrote {arguments.folder}: {', '.join(files)}")
+    if arguments.upload:
+        print(upload(arguments.folder, arguments.upload, private=arguments.private))

@@ -148,7 +148,7 @@ def _folder_name(folder: Path, name: str, leaf: object) -> str:
     # An index that somebody else wrote must not name files elsewhere.
     if len(PurePosixPath(relative).parts) != 1 or relative.startswith((".", "/")):
         raise CheckpointError(
-            f"{folder / INDEX} names {relative!r} for {name!r}, which is outside the folder; refused"
+            f"{folder / INDEX} names {relative!r} for {name!r}, which is outside of it; refused"
         )
     return relative
 
