@@ -11,7 +11,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -112,6 +112,17 @@ check: setup ## style, types, rule files, names in documents, generated files
 	python tools/lint.py
 	python -m tools.check_docs
 	t5repro config check
+
+release-check: .venv-release/installed ## build sdist and wheel into dist/, check them; TAG=v0.2.0 must be the version
+	rm -rf dist
+	.venv-release/bin/python -m build
+	.venv-release/bin/twine check --strict dist/*
+	test -z "$(TAG)" || test -e dist/t5repro-$(TAG:v%=%).tar.gz
+
+.venv-release/installed: requirements/release.txt
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/release.txt
+	touch $@
 
 format: setup
 	ruff check --fix .
