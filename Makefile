@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 WORKERS ?= 2
+TAG ?=
 TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0

@@ -4,7 +4,7 @@ The index is a tree of names. A leaf is an array itself (`Array`), the form of a
 of its own (a mapping with `kvstore`), or the name of such a folder (`PLACEHOLDER`, by Orbax). Only
 the weights below `target` are read, not the optimizer's state.
 
-Source: T5X ``checkpoints.py``, versions 2 and 3 of the format; flax ``serialization.py``.
+Source: modules ``checkpoints`` of T5X, format 3, and ``serialization`` of flax.
 """
 
 import json

@@ -6,7 +6,7 @@ encoder-only networks are in `encoder_names.py`.
 
 Source: transformers ``T5ForConditionalGeneration`` and ``OpenAIGPTLMHeadModel``; mesh variable
 scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
-``load_tf_weights_in_t5``; keras-hub ``T5Backbone``; T5X ``examples/t5/network.py``.
+``load_tf_weights_in_t5``; keras-hub ``T5Backbone``; module ``network`` of T5X.
 """
 
 import re
