@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 WORKERS ?= 2
-TAG ?=
+export TAG ?=
 TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
@@ -118,7 +118,7 @@ release-check: .venv-release/installed ## build sdist and wheel into dist/, chec
 	rm -rf dist
 	.venv-release/bin/python -m build
 	.venv-release/bin/twine check --strict dist/*
-	test -z "$(TAG)" || test -e dist/t5repro-$(TAG:v%=%).tar.gz
+	test -z "$$TAG" || test -e "dist/t5repro-$${TAG#v}.tar.gz"
 
 .venv-release/installed: requirements/release.txt
 	$(PYTHON) -m venv --clear .venv-release
