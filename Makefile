@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 WORKERS ?= 2
+export TAG ?=
 TESTS ?= not slow and not accelerator and not parity and not browser
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONHASHSEED ?= 0
@@ -11,7 +12,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -51,18 +52,18 @@ test-all: setup ## run every test
 parity: parity-jax parity-4 parity-5 ## compare with peers: the other engine, Hugging Face on torch, TFDS; installs them
 
 # All of them, before `.venv` is used.
-parity-jax parity-4: .venv/torch .venv/transformers-5/installed .venv-jax/installed
+parity-jax parity-4: .venv/torch .venv/t5x .venv/transformers-5/installed .venv-jax/installed
 
 parity-jax:
 	pytest -m parity tests/train tests/workflow
 
 parity-4:
-	pytest -m parity tests/parity tests/c4
+	pytest -m parity tests/parity tests/c4 tests/model
 
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity .venv/browser: .venv/%: .venv/installed requirements/%.txt
+.venv/parity .venv/t5x .venv/browser: .venv/%: .venv/installed requirements/%.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 
@@ -112,6 +113,17 @@ check: setup ## style, types, rule files, names in documents, generated files
 	python tools/lint.py
 	python -m tools.check_docs
 	t5repro config check
+
+release-check: .venv-release/installed ## build sdist and wheel into dist/, check them; TAG=v0.2.0 must be the version
+	rm -rf dist
+	.venv-release/bin/python -m build
+	.venv-release/bin/twine check --strict dist/*
+	test -z "$$TAG" || test -e "dist/t5repro-$${TAG#v}.tar.gz"
+
+.venv-release/installed: requirements/release.txt
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/release.txt
+	touch $@
 
 format: setup
 	ruff check --fix .

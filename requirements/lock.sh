@@ -31,7 +31,9 @@ sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
     compile -c requirements/cpu-gpu.txt - -o requirements/docs.txt
 # What compares with peers or looks at pages comes on top of the environment (`make parity`, `make browser`).
 extra() { sed -n "s/^$1 = \[\(.*\)\]$/\1/p" pyproject.toml | tr -d '" ' | tr ',' '\n'; }
-extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.txt
+for name in browser release t5x; do
+    extra $name | compile -c requirements/cpu-gpu.txt - -o requirements/$name.txt
+done
 # Transformers 4 takes earlier releases of two packages than the environment has. Torch imports triton if it
 # is there, which ends a process that has imported TensorFlow: both bring LLVM.
 sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt

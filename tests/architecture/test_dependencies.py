@@ -22,6 +22,7 @@ ALLOWED = (
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/audit/suffix_array.py", ("trace",)),
+    ("src/t5repro/model/t5x_checkpoint.py", ("cpu", "t5x")),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
     ("src/t5repro/engines/mesh.py", ("cpu", "jax")),
@@ -37,7 +38,7 @@ ALLOWED = (
     ("tools/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),
-    ("tests/**/*.py", ("cpu", "dev", "parity", "jax")),
+    ("tests/**/*.py", ("cpu", "dev", "parity", "jax", "t5x")),
 )
 OWN = {"t5repro"}
 INSTALLED = packages_distributions()  # takes half a second

@@ -21,13 +21,14 @@ def test_every_package_of_a_lock_has_a_hash(lock: Path) -> None:
 def test_make_installs_packages_from_locks_with_hashes_only() -> None:
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     installing = [line for line in lines if "pip install" in line]
-    assert len(installing) == 9
+    assert len(installing) == 10
     own = [line for line in installing if "--require-hashes" not in line]
     assert {line.split("--no-deps")[1] for line in own} == {" --no-build-isolation --editable ."}
 
 
-def test_actions_of_the_hosted_check_are_commits() -> None:
-    text = (ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8")
+@pytest.mark.parametrize("workflow", ["check", "release"])
+def test_actions_of_the_hosted_workflows_are_commits(workflow: str) -> None:
+    text = (ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8")
     uses = [line for line in text.splitlines() if "uses:" in line]
     assert uses
     assert [line for line in uses if not COMMIT.search(line)] == []

@@ -85,11 +85,40 @@ def test_the_metadata_are_read_by_the_library_of_the_hub(checkout: Path) -> None
         "transformers",
     )
     assert card.datasets == ["owner/crawl"]
+    assert (card.pipeline_tag, card.base_model) == ("text-generation", None)
+    assert card.tags == ["t5", "text2text-generation", "t5repro"]
     (result,) = card.eval_results
-    assert (result.metric_type, result.metric_value) == ("accuracy", 62.5)
+    assert (result.task_type, result.metric_type) == ("text-generation", "accuracy")
+    assert result.metric_value == 62.5
     assert (result.dataset_type, result.dataset_split) == ("t5repro-r-one", "validation")
     assert result.dataset_name == "one: 11 rows, origin: written | by <hand>"
     assert result.dataset_revision == sha256_of(RUN / "tasks/one/validation.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("origin", "model"),
+    [
+        ("https://huggingface.co/google-t5/t5-small/resolve/main/model.safetensors", "t5-small"),
+        ("https://huggingface.co/datasets/google-t5/t5-small/resolve/main/model.safetensors", None),
+        ("https://example.org/model.safetensors", None),
+    ],
+)
+def test_the_card_names_the_model_that_training_started_from(
+    checkout: Path, origin: str, model: str | None
+) -> None:
+    def change(name: str, section: str, **values: object) -> None:
+        path = RUN / name / "manifest.json"
+        record = json.loads(path.read_bytes())
+        del record["checksum"]
+        record["settings"][section] |= values
+        path.write_text(json.dumps(record), encoding="utf-8")
+
+    start = {"origin": origin, "licence": "apache-2.0", "files": {"small/model.safetensors": ""}}
+    sources = read_json(RUN / "data/manifest.json")["settings"]["data"]["sources"]
+    change("data", "data", sources=[*sources, start])
+    assert model_facts(RUN).base_model is None
+    change("pretrain/baseline", "pretrain", start_from="small")
+    assert model_facts(RUN).base_model == (f"google-t5/{model}" if model else None)
 
 
 def test_the_card_quotes_corpus_scores_spread_and_hashes(checkout: Path) -> None:

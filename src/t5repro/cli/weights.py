@@ -27,7 +27,9 @@ def add_weights(commands: Commands) -> None:
         group, "import", _import, "write published weights in this project's format"
     )
     importer.add_argument(
-        "source", type=Path, help="folder of Hugging Face, keras-hub, TensorFlow or own weights"
+        "source",
+        type=Path,
+        help="folder of Hugging Face, keras-hub, TensorFlow, T5X or own weights",
     )
     exporter = add_command(group, "export", _export, "write weights for another library")
     exporter.add_argument("--form", choices=FORMS, required=True, help="library to write for")
@@ -44,6 +46,8 @@ def add_weights(commands: Commands) -> None:
     )
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
+    hub.add_argument("--upload", metavar="OWNER/NAME", help="also upload it as this model")
+    hub.add_argument("--private", action="store_true", help="with --upload: a new model is private")
     for parser in (exporter, server, hub):
         add_experiment(parser, "an experiment with its seed, as baseline_seed_1")
     for parser in (exporter, hub):
@@ -147,7 +151,10 @@ def _publish(arguments: argparse.Namespace) -> None:
 
     set_environment(default_devices())  # before a reader of weights imports the engine
     from t5repro.hub.publish import publish
+    from t5repro.hub.upload import check_upload, upload
 
+    if arguments.upload:
+        check_upload(arguments.upload)  # before the work
     files = publish(
         arguments.run,
         folder=arguments.folder,
@@ -156,3 +163,5 @@ def _publish(arguments: argparse.Namespace) -> None:
         licence=arguments.license,
     )
     print(f"wrote {arguments.folder}: {', '.join(files)}")
+    if arguments.upload:
+        print(upload(arguments.folder, arguments.upload, private=arguments.private))

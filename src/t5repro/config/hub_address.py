@@ -1,6 +1,6 @@
-"""Addresses of files of data sets on the Hugging Face Hub.
+"""Addresses of files on the Hugging Face Hub.
 
-They have the form that `huggingface_hub.HfFileSystem`, pandas, Polars and DuckDB read:
+Those of data sets have the form that `huggingface_hub`, pandas, Polars and DuckDB read:
 ``hf://datasets/OWNER/NAME/FILE``, with ``NAME@REVISION`` for another revision than ``main``; a `/`
 in a revision is written ``%2F``.
 """
@@ -11,6 +11,10 @@ from urllib.parse import quote, unquote
 
 ADDRESS = re.compile(
     r"hf://datasets/(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(@(?P<revision>[\w.%-]+))?/(?P<file>.+)"
+)
+ORIGIN = re.compile(
+    r"https://huggingface\.co/(?P<kind>datasets/)?(?P<repository>[\w.-]+/[\w.-]+)/resolve/"
+    r"(?P<revision>[\w.%-]+)/(?P<file>[^?#]+)"
 )
 FORM = "hf://datasets/OWNER/NAME/FILE or hf://datasets/OWNER/NAME@REVISION/FILE"
 
@@ -25,6 +29,38 @@ class HubFile(NamedTuple):
 
     path: str
     origin: str
+
+
+class HubOrigin(NamedTuple):
+    """The parts of a file's address on the Hub.
+
+    Attributes:
+        kind: ``dataset`` or ``model``, as the Hub's library has them.
+        repository: ``OWNER/NAME``.
+        revision: branch, tag or commit.
+        file: path in the repository.
+    """
+
+    kind: str
+    repository: str
+    revision: str
+    file: str
+
+    @property
+    def page(self) -> str:
+        """Address of the data set or model for people."""
+        folder = "datasets/" if self.kind == "dataset" else ""
+        return f"https://huggingface.co/{folder}{self.repository}"
+
+
+def hub_origin(origin: str) -> HubOrigin | None:
+    """Return the parts of an origin, ``hf://…`` or https; None if it is elsewhere."""
+    file = hub_file(origin)
+    match = ORIGIN.fullmatch(file.origin if file else origin)
+    if match is None:
+        return None
+    kind = "dataset" if match["kind"] else "model"
+    return HubOrigin(kind, match["repository"], unquote(match["revision"]), unquote(match["file"]))
 
 
 def hub_file(address: str) -> HubFile | None:

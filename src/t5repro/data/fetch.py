@@ -9,9 +9,11 @@ import shutil
 import time
 from pathlib import Path
 
+from t5repro.config.hub_address import hub_origin
 from t5repro.config.sections.data import DataSettings
 from t5repro.data.archives import ARCHIVES, extract
 from t5repro.data.check import RawFile, check_hash, raw_files
+from t5repro.data.hub_access import fetch_from_hub
 from t5repro.data.paths import check_links
 from t5repro.data.transfer import fetch_once
 from t5repro.errors import RawDataError
@@ -106,8 +108,11 @@ def _fetch_file(data: DataSettings, file: RawFile, downloads: Path) -> None:
         )
     else:
         # Snakemake deletes the outputs of a failed job, so downloads have a folder of their own.
+        hub = hub_origin(origin)
         try:
-            archive = fetch_once(origin, downloads)
+            archive = (
+                fetch_from_hub(origin, hub, downloads) if hub else fetch_once(origin, downloads)
+            )
         except RawDataError as error:
             raise RawDataError(
                 f"{file.path} is missing and cannot be fetched: {error}; or get it from "

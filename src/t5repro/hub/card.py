@@ -20,7 +20,8 @@ from t5repro.hub.model_facts import ModelFacts, pretraining_corpus
 from t5repro.report.rows import ScoreRow
 from t5repro.report.titles import AVERAGE, format_score, format_sd, metric_title
 
-TASK = "text2text-generation"
+# The Hub's task of an encoder-decoder, and its kind, which transformers 4 had as a task.
+TASK, TASK_KIND = "text-generation", "text2text-generation"
 METRIC_IDS = {  # metrics that have another name on the Hub
     "matthews_corrcoef": "matthews_correlation",
     "pearson_corrcoef": "pearsonr",
@@ -76,7 +77,9 @@ def metadata(facts: ModelFacts, licence: str | None) -> dict[str, Any]:
         "language": facts.languages,
         "license": licence,
         "library_name": "transformers",
-        "tags": ["t5", TASK, "t5repro"],
+        "pipeline_tag": TASK,
+        "base_model": facts.base_model,
+        "tags": ["t5", TASK_KIND, "t5repro"],
         "datasets": facts.hub_datasets,
         "metrics": list(dict.fromkeys(result["metrics"][0]["type"] for result in results)),
         "model-index": [{"name": facts.name, "results": results}] if results else None,

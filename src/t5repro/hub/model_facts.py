@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.artifacts import WEIGHTS
+from t5repro.config.hub_address import hub_origin
 from t5repro.errors import ArtifactError, SettingsError, nearest
 from t5repro.export.facts import Run, check_files, read_run
 from t5repro.files import read_json, read_json_lines
@@ -23,7 +24,7 @@ from t5repro.tasks.prefixes import shared_prefix
 STAGES = ("finetune", "pretrain")  # the first one that the arm has is the default
 BY_ARM = ("evaluate_score", "evaluate_predict", *STAGES)  # from the last rule to the first
 FIRST_CHOICE = "baseline"
-HUB_DATASET = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
+HUB_DATASET = re.compile(r"(?:https://huggingface\.co|hf:/)/datasets/([\w.-]+/[\w.-]+)")
 TRANSLATION = re.compile(r"wmt_([a-z]{2})_([a-z]{2})")
 
 
@@ -109,6 +110,21 @@ class ModelFacts:
         """Ids of the data sets of the Hub among the origins, sorted."""
         ids = (HUB_DATASET.match(source.origin) for source in self.sources)
         return sorted({match[1] for match in ids if match})
+
+    @property
+    def base_model(self) -> str | None:
+        """Id on the Hub of the published checkpoint that training started from, if it is one."""
+        starts = (
+            job.settings["pretrain"].get("start_from") for job in self.run.of_rule("pretrain")
+        )
+        folders = tuple(f"{start}/" for start in starts if start)
+        for data in self.run.of_rule(DATA):
+            for entry in data.settings["data"].get("sources", []):
+                origin = hub_origin(entry["origin"])
+                is_start = any(name.startswith(folders) for name in entry["files"])
+                if origin and origin.kind == "model" and is_start:
+                    return origin.repository
+        return None
 
 
 def model_facts(folder: Path, *, arm: str = "", stage: str = "") -> ModelFacts:

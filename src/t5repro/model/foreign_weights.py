@@ -1,15 +1,16 @@
 """Reads weights of other libraries; of their code only keras-hub's runs.
 
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
-keras-hub presets, and the TensorFlow checkpoints of the T5 release with Adafactor's moments and
-step. To support another library, add its names to `weight_names.py`, a function to `READERS` and a
-test with a file that it wrote. `publish/weights.py` writes foreign formats.
+keras-hub presets, the TensorFlow checkpoints of the T5 release with Adafactor's moments and step
+(`released_checkpoint.py`), and T5X's (`t5x_checkpoint.py`). To support another library, add its
+names to `weight_names.py`, a function to `READERS` and a test with a file that it wrote.
+`publish/weights.py` writes foreign formats.
 """
 
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ import numpy as np
 from t5repro.artifacts import MANIFEST, OPTIMIZER, VOCABULARY, WEIGHTS
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
-from t5repro.errors import ArtifactError, CheckpointError, DeviceError
+from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
-from t5repro.model import leftovers
+from t5repro.model import leftovers, released_checkpoint, t5x_checkpoint
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.foreign_vocabulary import (
     AXES_OF_IDS,
@@ -100,7 +101,8 @@ def read_foreign(folder: Path) -> ForeignWeights:
     raise ArtifactError(
         f"{folder} contains no readable weights; allowed are {WEIGHTS} of this project, "
         f"{FACE_CONFIG} with {FACE_WEIGHTS} of Hugging Face, a keras-hub preset with "
-        f"{HUB_WEIGHTS}, and a TensorFlow checkpoint (*.index) of the T5 release"
+        f"{HUB_WEIGHTS}, a TensorFlow checkpoint (*.index) of the T5 release, and a folder "
+        f"checkpoint_N of T5X with its file {t5x_checkpoint.INDEX!r}"
     )
 
 
@@ -161,7 +163,8 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
         if name.path not in foreign.weights and name.path not in optional:
             raise CheckpointError(
                 f"{folder} lacks {name.path!r} (Hugging Face: {name.huggingface!r}, released: "
-                f"{name.released or None!r}); the download may be incomplete: download it again"
+                f"{name.released or None!r}, T5X: {name.t5x or None!r}); the "
+                "download may be incomplete: download it again"
             )
 
 
@@ -286,108 +289,17 @@ def keras_hub_variable(network: Any, name: WeightName) -> Any:
     return value
 
 
+# TensorFlow checkpoints of the T5 release, and those of T5X
+
+
 def _read_released(folder: Path) -> ForeignWeights:
-    prefix = _newest_checkpoint(folder)
-    try:
-        import tensorflow as tf
-    except ImportError as error:
-        raise DeviceError(
-            f"{prefix} is a TensorFlow checkpoint, and TensorFlow is not installed here; read it "
-            "in an environment of `make setup`, or take the weights from Hugging Face"
-        ) from error
-    try:
-        reader = tf.train.load_checkpoint(str(prefix))
-        names = set(reader.get_variable_to_shape_map())
-        arrays = {
-            name: np.asarray(reader.get_tensor(name)) for name in names if "_slot_m" not in name
-        }
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
-        raise ArtifactError(
-            f"{prefix} is not a complete TensorFlow checkpoint ({error}); download it again"
-        ) from error
-    arrays = {_first_release_name(name): array for name, array in arrays.items()}
-    weights = {
-        path: float32_array(arrays[released], transposed=False)
-        for path, released in _released_names(arrays)
-    }
-    # The released checkpoints have no configuration: the arrays show the shape.
-    model = shape_of(weights)
-    leftovers.check_names(prefix, arrays, [name.released for name in weight_names(model)])
-    slots = _slots(model, weights, arrays)
+    model, weights, slots = released_checkpoint.read(folder)
     return ForeignWeights("released", model, weights, slots, sentencepiece_in(folder / VOCABULARY))
 
 
-def _newest_checkpoint(folder: Path) -> Path:
-    """Return the prefix of the checkpoint with the most steps."""
-
-    def steps(path: Path) -> int:
-        number = path.stem.rpartition("-")[2]
-        return int(number) if number.isdigit() else -1
-
-    newest = max(sorted(folder.glob("*.index")), key=steps)
-    return newest.with_suffix("")
-
-
-def _first_release_name(name: str) -> str:
-    """Return a name as in the first releases; later ones have other names for the norms."""
-    components = name.split("/")
-    if components[0] == "encoder" or components[0] == "decoder":
-        last = "final_layer_norm" if len(components) == 3 else "layer_norm"
-        components = [last if component == "rms_norm" else component for component in components]
-    return "/".join(components)
-
-
-def _released_names(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, str]]:
-    """Yield our path and the released name of every weight that the checkpoint has."""
-    # The shape is not known yet: the names of all variants are tried, at the greatest depth.
-    deepest = 1 + max(
-        (
-            int(component[6:])
-            for name in arrays
-            for component in name.split("/")
-            if component.startswith("block_")
-        ),
-        default=0,
-    )
-    for tied in (True, False):
-        for gated in ("relu", "gated_gelu"):
-            model = ModelSettings(
-                num_encoder_layers=deepest,
-                num_decoder_layers=deepest,
-                feed_forward=gated,
-                tie_embeddings=tied,
-            )
-            for name in weight_names(model):
-                if name.released in arrays:
-                    yield name.path, name.released
-
-
-def _slots(model: ModelSettings, weights: Arrays, arrays: Arrays) -> Arrays:
-    """Return the optimizer's moments and step by our names, or nothing if one is missing.
-
-    In the released code `vr` is the mean over the largest dimension and `vc` the mean over the
-    second largest, whichever of the two are the rows.
-
-    Source: mesh ``AdafactorOptimizer.apply_grad``.
-    """
-    if "global_step" not in arrays:
-        return {}
-    slots = {"iteration": np.asarray(arrays["global_step"], np.int64).reshape(())}
-    for name in weight_names(model):
-        slot = name.path.replace("/", ".")
-        if (moment := arrays.get(f"{name.released}_slot_v")) is not None:  # not factored
-            slots[f"{slot}.moment"] = np.asarray(moment, np.float32)
-            continue
-        over_largest = arrays.get(f"{name.released}_slot_vr")
-        over_second = arrays.get(f"{name.released}_slot_vc")
-        if over_largest is None or over_second is None:
-            return {}
-        # Ours are named by axis: `row_moment` has a value for each row, the mean over columns.
-        rows, columns = weights[name.path].shape
-        row, column = (over_largest, over_second) if columns > rows else (over_second, over_largest)
-        slots[f"{slot}.row_moment"] = np.asarray(row, np.float32)
-        slots[f"{slot}.column_moment"] = np.asarray(column, np.float32)
-    return slots
+def _read_t5x(folder: Path) -> ForeignWeights:
+    model, weights = t5x_checkpoint.read(folder)
+    return ForeignWeights("t5x", model, weights, vocabulary=sentencepiece_in(folder / VOCABULARY))
 
 
 # Library -> pattern of a file in its folders, and the reader. The order matters: a folder of ours
@@ -397,4 +309,5 @@ READERS: dict[str, tuple[str, Callable[[Path], ForeignWeights | None]]] = {
     "huggingface": (FACE_CONFIG, _read_huggingface),
     "keras_hub": (HUB_WEIGHTS, _read_keras_hub),
     "released": ("*.index", _read_released),
+    "t5x": (t5x_checkpoint.INDEX, _read_t5x),  # TensorFlow's folders have a file of this name, too
 }

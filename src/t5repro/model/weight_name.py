@@ -21,6 +21,7 @@ class WeightName:
             the whole.
         head: layer above the blocks to which it belongs, which not every network has; empty if
             every network has the weight.
+        t5x: name below `target` of a T5X checkpoint; empty if there is none.
     """
 
     path: str
@@ -31,6 +32,7 @@ class WeightName:
     transposed_in_keras_hub: bool = False
     third: int | None = None
     head: str = ""
+    t5x: str = ""
 
     @property
     def in_keras_hub_task(self) -> bool:

@@ -1,4 +1,4 @@
-"""The names of each weight in Hugging Face, the released TensorFlow checkpoints and keras-hub.
+"""The names of each weight in Hugging Face, the T5 release, T5X and keras-hub.
 
 Our own names are paths in the model (`encoder/block_0/self_attention/q`), as in every weights file.
 To support another library, add a field to `WeightName` and fill it in `weight_names`. The names of
@@ -6,10 +6,11 @@ encoder-only networks are in `encoder_names.py`.
 
 Source: transformers ``T5ForConditionalGeneration`` and ``OpenAIGPTLMHeadModel``; mesh variable
 scopes of the released checkpoints (``block_000/layer_000/SelfAttention``), read by transformers'
-``load_tf_weights_in_t5``; keras-hub ``T5Backbone``.
+``load_tf_weights_in_t5``; keras-hub ``T5Backbone``; module ``network`` of T5X.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,14 @@ ENCODER: dict[str, tuple[object, ...]] = {
 
 PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}
 DENSES = {"wi": "input", "wi_0": "input", "wi_1": "gate", "wo": "output"}
+# The sub-layers of a block of T5X.
+T5X_ATTENTIONS = {
+    "encoder": {"self_attention": "attention"},
+    "decoder": {"self_attention": "self_attention", "cross_attention": "encoder_decoder_attention"},
+}
+T5X_MATRICES = {"q": "query", "k": "key", "v": "value", "o": "out"}
+MOST_BLOCKS = 1000  # a greater number in a name is damage
+BLOCK_NUMBER = re.compile(r"(?:block_|layers_)(\d+)")  # in names of the release and of T5X
 
 
 def weight_names(model: ModelSettings) -> list[WeightName]:
@@ -106,7 +115,12 @@ def _derived_of_encoders(model: ModelSettings) -> dict[str, int]:
 
 def _t5(model: ModelSettings) -> Iterator[WeightName]:
     yield WeightName(
-        "embedding", "shared.weight", "shared/embedding", "token_embedding.embeddings", False
+        "embedding",
+        "shared.weight",
+        "shared/embedding",
+        "token_embedding.embeddings",
+        False,
+        t5x="token_embedder.embedding",
     )
     if not model.tie_embeddings:
         yield WeightName(
@@ -114,6 +128,7 @@ def _t5(model: ModelSettings) -> Iterator[WeightName]:
             "lm_head.weight",
             "decoder/logits/kernel",
             "token_embedding.reverse_embeddings",
+            t5x="decoder.logits_dense.kernel",
         )
     for stack, layers in (
         ("encoder", model.num_encoder_layers),
@@ -133,6 +148,7 @@ def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator
             f"{stack}/block_{number:03d}/layer_000/SelfAttention/relative_attention_bias",
             f"{stack}_transformer_layers.{number}.self_attention.relative_attention_bias",
             transposed_in_keras_hub=True,
+            t5x="" if per_layer else f"{stack}.relpos_bias.rel_embedding",
         )
     for number in range(layers):
         yield from _block(stack, number, gated=gated)
@@ -142,11 +158,13 @@ def _stack(stack: str, layers: int, *, gated: bool, per_layer: bool) -> Iterator
         f"{stack}/final_layer_norm/scale",
         f"{stack}_layer_norm.weight",
         False,
+        t5x=f"{stack}.{stack}_norm.scale",
     )
 
 
 def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
     path, hub = f"{stack}/block_{number}", f"{stack}_transformer_layers.{number}"
+    t5x = f"{stack}.layers_{number}"
     # The sub-layers of a block are numbered: self-attention, cross-attention if there is one,
     # feed-forward.
     attentions = [("self_attention", "SelfAttention")]
@@ -155,12 +173,15 @@ def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
     for order, (name, foreign_name) in enumerate(attentions):
         face = f"{stack}.block.{number}.layer.{order}"
         released = f"{stack}/block_{number:03d}/layer_{order:03d}"
+        t5x_name = T5X_ATTENTIONS[stack][name]
+        t5x_norm = t5x_name.replace("encoder_decoder", "cross")
         yield WeightName(
             f"{path}/{name}_norm/scale",
             f"{face}.layer_norm.weight",
             f"{released}/layer_norm/scale",
             f"{hub}.{name}_layer_norm.weight",
             False,
+            t5x=f"{t5x}.pre_{t5x_norm}_layer_norm.scale",
         )
         for matrix, projector in PROJECTORS.items():
             yield WeightName(
@@ -168,6 +189,7 @@ def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
                 f"{face}.{foreign_name}.{matrix}.weight",
                 f"{released}/{foreign_name}/{matrix}",
                 f"{hub}.{name}.{projector}_projector.kernel",
+                t5x=f"{t5x}.{t5x_name}.{T5X_MATRICES[matrix]}.kernel",
             )
     order = len(attentions)
     face = f"{stack}.block.{number}.layer.{order}"
@@ -178,6 +200,7 @@ def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
         f"{released}/layer_norm/scale",
         f"{hub}.layer_norm.weight",
         False,
+        t5x=f"{t5x}.pre_mlp_layer_norm.scale",
     )
     for matrix in ("wi_0", "wi_1", "wo") if gated else ("wi", "wo"):
         yield WeightName(
@@ -185,6 +208,7 @@ def _block(stack: str, number: int, *, gated: bool) -> Iterator[WeightName]:
             f"{face}.DenseReluDense.{matrix}.weight",
             f"{released}/DenseReluDense/{matrix}/kernel",
             f"{hub}.{DENSES[matrix]}_projector.kernel",
+            t5x=f"{t5x}.mlp.{matrix}.kernel",
         )
 
 
@@ -277,6 +301,25 @@ def float32_array(array: np.ndarray, *, transposed: bool) -> np.ndarray:
     """Return a contiguous float32 array, transposed if it is a matrix and `transposed` is set."""
     values = array.T if transposed and array.ndim == 2 else array
     return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def names_of_any_t5(arrays: Iterable[str]) -> Iterator[WeightName]:
+    """Yield the names of every weight that a T5 as deep as these arrays may have.
+
+    Args:
+        arrays: names of the release or of T5X, whose checkpoints do not state the shape.
+    """
+    numbers = (int(number) for name in arrays for number in BLOCK_NUMBER.findall(name))
+    deepest = 1 + min(max(numbers, default=0), MOST_BLOCKS)
+    for feed_forward in ("relu", "gated_gelu"):
+        yield from weight_names(
+            ModelSettings(
+                num_encoder_layers=deepest,
+                num_decoder_layers=deepest,
+                feed_forward=feed_forward,
+                tie_embeddings=False,
+            )
+        )
 
 
 def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSettings:
