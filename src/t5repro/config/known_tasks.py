@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from t5repro.config.sections.tasks import OwnTask, TasksSettings, TaskTexts
-from t5repro.task_facts import TaskFacts
+from t5repro.task_facts import SPLITS, TaskFacts
 from t5repro.task_table import BY_NAME, WINOGRAD_LABELS
 
 
@@ -23,9 +23,9 @@ def named_files(tasks: TasksSettings, task: str) -> dict[str, Sequence[str]]:
 
     An unknown task has none.
     """
-    row = known_tasks(tasks).get(task)
-    stated = {split: names for split, names in tasks.files.get(task, {}).items() if names}
-    return {**(row.files if row else {}), **stated}
+    row, stated = known_tasks(tasks).get(task), tasks.files.get(task, {})
+    of_row = row.files if row else {}
+    return {split: stated.get(split) or of_row.get(split, ()) for split in SPLITS}
 
 
 def own_facts(name: str, definition: OwnTask) -> TaskFacts:
