@@ -6,7 +6,7 @@ task.
 
 from collections.abc import Collection, Iterable
 
-from t5repro.config.known_tasks import known_tasks
+from t5repro.config.known_tasks import named_files
 from t5repro.config.schema import Settings
 from t5repro.config.sections.model import tuned_family
 from t5repro.errors import SettingsError
@@ -15,12 +15,7 @@ from t5repro.task_groups import ANSWERED_AS
 
 def tasks_with_training_files(settings: Settings) -> set[str]:
     """Return the tasks of a fine-tuning that have files of training rows, listed or not."""
-    known, stated = known_tasks(settings.tasks), settings.tasks.files
-    return {
-        name
-        for name in settings.tasks.names
-        if "train" in stated.get(name, {}) or (name in known and "train" in known[name].files)
-    }
+    return {name for name in settings.tasks.names if named_files(settings.tasks, name).get("train")}
 
 
 def check_answered(settings: Settings, trained: Iterable[Collection[str]]) -> None:

@@ -159,7 +159,9 @@ def _check_positions(settings: "Settings") -> None:
         return
     pretrain, finetune = settings.pretrain, settings.finetune
     family = tuned_family(model, finetune)
-    rows = {"pretrain": (pretrain.packed_inputs_length, pretrain.targets_length)}
+    rows = {}
+    if pretrain.steps:  # else the weights are taken as they are
+        rows["pretrain"] = (pretrain.packed_inputs_length, pretrain.targets_length)
     if family.writes_text:
         # A decoder-only network reads 0 before the inputs.
         start = int(family.joined)

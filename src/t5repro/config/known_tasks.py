@@ -1,7 +1,9 @@
 """The tasks that a run knows: the rows of the table, and a row for each task of `tasks.own`."""
 
-from t5repro.config.sections.tasks import OwnTask, TaskTexts
-from t5repro.task_facts import TaskFacts
+from collections.abc import Sequence
+
+from t5repro.config.sections.tasks import OwnTask, TasksSettings, TaskTexts
+from t5repro.task_facts import SPLITS, TaskFacts
 from t5repro.task_table import BY_NAME, WINOGRAD_LABELS
 
 
@@ -14,6 +16,16 @@ def known_tasks(texts: TaskTexts) -> dict[str, TaskFacts]:
     labelled = WINOGRAD_LABELS if texts.text.winograd == "labels" else {}
     own = {name: own_facts(name, definition) for name, definition in texts.own.items()}
     return BY_NAME | labelled | own
+
+
+def named_files(tasks: TasksSettings, task: str) -> dict[str, Sequence[str]]:
+    """Return split -> files of a task below `tasks.folder`: those of the run file before its row's.
+
+    An unknown task has none.
+    """
+    row, stated = known_tasks(tasks).get(task), tasks.files.get(task, {})
+    of_row = row.files if row else {}
+    return {split: stated.get(split) or of_row.get(split, ()) for split in SPLITS}
 
 
 def own_facts(name: str, definition: OwnTask) -> TaskFacts:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from t5repro.config.answered_tasks import tasks_with_training_files
 from t5repro.config.dependencies import check_answers
 from t5repro.config.experiments import settings_of_experiment
-from t5repro.config.known_tasks import known_tasks
+from t5repro.config.known_tasks import known_tasks, named_files
 from t5repro.config.schema import Settings
 from t5repro.config.sections.vocab import MERGES, TOKENIZER_FILES
 from t5repro.errors import Keys, SettingsError, nearest
@@ -77,7 +78,8 @@ def check_listed_files(settings: Settings) -> None:
 
 def _trained_tasks(settings: Settings) -> set[str]:
     """Return the tasks of a fine-tuning whose training files are listed."""
-    return {name for name in settings.tasks.names if "train" in task_files(settings, name)}
+    named = tasks_with_training_files(settings)
+    return {name for name in named if "train" in task_files(settings, name)}
 
 
 def start_files(settings: Settings) -> list[str]:
@@ -134,11 +136,11 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
             f"tasks.names contains {task!r}{nearest(task, names)}; tasks are {names}",
             keys=_setting_of(settings, task),
         )
-    sources = raw_files(settings)
+    sources, named = raw_files(settings), named_files(settings.tasks, task)
     key, own_files = _stated_files(settings, task)
     files: dict[str, list[str]] = {}
     for split in SPLITS:
-        paths = _paths(settings, own_files.get(split) or known[task].files.get(split, ()))
+        paths = _paths(settings, named.get(split, ()))
         missing = [path for path in paths if path not in sources]
         # A run need not have every split of the original download, but every file that it names.
         if own_files.get(split) and missing:

@@ -109,6 +109,8 @@ def memory_faults(nodes: Iterable[Node]) -> list[str]:
     for node in nodes:
         if node.rule not in ON_DEVICE or node.settings.devices.kind != "cpu":
             continue
+        if node.rule == "pretrain" and not node.settings.pretrain.steps:
+            continue  # weights are written and no rows read
         memory = cpu_memory(node.rule, node.settings, available=available)
         if not memory.fits:
             largest = faults.get(node.rule, (0.0, ""))

@@ -210,7 +210,10 @@ def _sizes(vocab: VocabSettings) -> dict[str, Any]:
 
 def _changes(section: Section) -> dict[str, Any]:
     """Return the settings of a section that differ from the baseline."""
-    return _differences(section.model_dump(mode="json"), type(section)().model_dump(mode="json"))
+    values = section.model_dump(mode="json")
+    if isinstance(section, ModelSettings):
+        values = section.stated
+    return _differences(values, type(section)().model_dump(mode="json"))
 
 
 def _differences(values: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from t5repro.model.checkpoints import write_arrays
 from t5repro.model.foreign_vocabulary import ForeignVocabulary
 from t5repro.model.foreign_weights import read_foreign
 from t5repro.progress import announce
-from t5repro.vocab.added_tokens import read_added_tokens, tokenizer_files
+from t5repro.vocab.added_tokens import read_added_tokens
+from t5repro.vocab.adopted.files import files_beside
 from t5repro.vocab.vocabulary import Vocabulary
 
 RULE = "import_weights"  # in the manifest
@@ -39,7 +40,7 @@ def import_weights(source: Path, folder: Path) -> None:
         raise ArtifactError(f"{folder} has results of a job; name another folder: --folder")
     foreign = read_foreign(source)
     outputs = [folder / WEIGHTS, folder / SETTINGS]
-    settings: dict[str, Any] = {"model": foreign.model.model_dump(mode="json")}
+    settings: dict[str, Any] = {"model": foreign.model.stated}
     if foreign.vocabulary is not None:
         pieces, sentinels = write_vocabulary(
             folder / VOCABULARY, foreign.vocabulary, rows=foreign.embedding_rows
@@ -83,7 +84,7 @@ def write_vocabulary(path: Path, foreign: ForeignVocabulary, *, rows: int) -> tu
     """
     data, where = foreign.data, foreign.file
     vocabulary = Vocabulary.from_bytes(data, where)
-    added = read_added_tokens(tokenizer_files(where))
+    added = read_added_tokens([where, *files_beside(where)])
     # Only vocabularies with T5's order of ids have sentinels.
     usual = min(SENTINELS, rows - vocabulary.total_ids)
     sentinels = added.sentinels or (usual if vocabulary.pieces.order.foreign_ids is None else 0)

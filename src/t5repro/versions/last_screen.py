@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from t5repro.artifacts import SCORES, WEIGHTS
+from t5repro.config.sections.model import tuned_family
 from t5repro.lineage.store import RESULTS
 from t5repro.plan.run_plan import RunPlan
 
@@ -22,14 +23,25 @@ def last_screen(plan: RunPlan) -> str:
     shown = subprocess.run(
         [sys.executable, "-m", "t5repro", "show", run], capture_output=True, text=True, check=False
     )
-    scores = next(iter(plan.by_experiment("evaluate_score", SCORES).values()))
+    experiment, scores = next(iter(plan.by_experiment("evaluate_score", SCORES).items()))
+    has_corpus = experiment in plan.corpora("c4")
+    question, answer = ("pages", "pages") if has_corpus else ("trace", "jobs")
+    asked = _input_of(plan, experiment)
     return _screen(
         (shown.stdout or shown.stderr).rstrip(),
         {
-            f"t5repro pages {scores}": "the pages behind a score",
-            f"t5repro predict {run} TEXT": "the answer to a line of your own",
+            f"t5repro {question} {scores}": f"the {answer} behind a score",
+            f"t5repro predict {run} {asked}": "the answer to a line of your own",
         },
     )
+
+
+def _input_of(plan: RunPlan, experiment: str) -> str:
+    """Return the words for an input: text, or a row of a task if the network writes none."""
+    settings = plan.settings_at(experiment)
+    if tuned_family(settings.model, settings.finetune).writes_text:
+        return "TEXT"
+    return f"--task {plan.tasks[0]} ROW"
 
 
 def _screen(results: str, commands: Mapping[str, str]) -> str:

@@ -97,11 +97,6 @@ class AddedTokens:
                 )
 
 
-def tokenizer_files(model: Path) -> list[Path]:
-    """Return the files next to a SentencePiece model that may state added tokens."""
-    return [path for name in TOKENIZER_FILES if (path := model.parent / name).is_file()]
-
-
 def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
     """Return the statements of the files of a tokenizer.
 

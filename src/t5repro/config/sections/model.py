@@ -1,6 +1,6 @@
 """Settings of the Transformer (`model.*`, paper sections 2.1 and 3.2)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
@@ -163,6 +163,11 @@ class ModelSettings(Section):
         if self.positions != "learned":
             unused.add("max_positions")
         return unused
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The settings as lines of a run file, which refuses those of parts without use."""
+        return self.model_dump(mode="json", exclude=self.unused)
 
     @model_validator(mode="after")
     def _stacks_can_share(self) -> "ModelSettings":

@@ -25,8 +25,8 @@ from t5repro.vocab.adopted.forms import (
     Form,
     Model,
     byte_pairs,
-    charsmap_of,
     unigram,
+    unnamed_options_of,
     word_piece,
 )
 from t5repro.vocab.adopted.options import CONFIG, read_options, read_special_tokens
@@ -250,7 +250,7 @@ def _of_definition(path: Path) -> Pieces:
             [(piece, score) for piece, score in model["vocab"]],
             model["unk_id"],
             path,
-            charsmap_of(definition),
+            unnamed_options_of(definition),
         )
     elif kind in ("WordPiece", "BPE"):
         check_ids(model["vocab"], path)

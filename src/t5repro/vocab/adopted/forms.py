@@ -1,10 +1,11 @@
 """The forms of adopted vocabularies: their special tokens, options, and what `tokenizers` runs.
 
-Source: transformers 4.57, ``convert_slow_tokenizer``, which makes the fast classes.
+Source: transformers 4.57, ``convert_slow_tokenizer``, which makes the fast classes, and 5.23 for
+what it saves otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t5repro.vocab.piece_model import SPACE
@@ -160,16 +161,22 @@ def _albert_steps(options: Options) -> dict[str, Any]:
         steps.append({"type": "Lowercase"})
     if charsmap := options.get(CHARSMAP):
         steps.append({"type": "Precompiled", CHARSMAP: charsmap})
-    steps.append(replaced({"Regex": " {2,}"}, " "))
     spaces = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+    cut = spaces
+    if options.get(SPLIT):
+        cut = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, spaces]}
+    else:
+        steps.append(replaced({"Regex": " {2,}"}, " "))
     return {
         "normalizer": {"type": "Sequence", "normalizers": steps},
-        "pre_tokenizer": spaces,
+        "pre_tokenizer": cut,
         "decoder": spaces,
     }
 
 
-CHARSMAP = "precompiled_charsmap"  # of SentencePiece's normalisation, an option without a name
+# Options without a name in tokenizer_config.json.
+CHARSMAP = "precompiled_charsmap"  # SentencePiece's normalisation
+SPLIT = "whitespace_split"  # transformers 5 cuts at spaces first, so one at the end makes no piece
 _BERT_OPTIONS = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -193,12 +200,14 @@ def _albert_options(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {"do_lower_case": "Lowercase" in steps, "keep_accents": "StripAccents" not in steps}
 
 
-def charsmap_of(definition: Mapping[str, Any]) -> dict[str, str]:
-    """Return the normalisation of a SentencePiece model as an option; empty if it has none."""
-    normalizer = definition["normalizer"] or {}
+def unnamed_options_of(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an ALBERT's definition that no configuration names."""
+    normalizer, cut = definition["normalizer"] or {}, definition["pre_tokenizer"] or {}
     steps = normalizer.get("normalizers", [])
-    found = next((step for step in steps if CHARSMAP in step), None)
-    return {CHARSMAP: found[CHARSMAP]} if found else {}
+    options: dict[str, Any] = {SPLIT: "pretokenizers" in cut}
+    for charsmap in (step[CHARSMAP] for step in steps if CHARSMAP in step):
+        options[CHARSMAP] = charsmap
+    return options
 
 
 def _bert_spelling(piece: str) -> str:
@@ -220,7 +229,24 @@ def _gpt_spelling(piece: str) -> str:
 
 
 _BERT_TOKENS = {"pad": "[PAD]", "unk": "[UNK]", **{token: token for token in OF_ENCODER}}
-_BYTE_OPTIONS: Options = {"add_prefix_space": False}
+_ROBERTA = Form(
+    name="roberta",
+    title="RoBERTa",
+    classes=("RobertaTokenizer",),
+    special_tokens={
+        "pad": "<pad>",
+        "unk": "<unk>",
+        **dict(zip(OF_ENCODER, ("<s>", "</s>", "<mask>"), strict=True)),
+    },
+    mask_includes_space=True,
+    optional=frozenset(),
+    options={"add_prefix_space": False},
+    steps=_byte_steps,
+    options_of=_byte_options,
+    begins_word=lambda piece: piece.startswith(SPACE_BYTE),
+    spelling=_byte_spelling,
+    files=("vocab.json", "merges.txt"),
+)
 _FORMS = (
     Form(
         name="bert",
@@ -235,36 +261,15 @@ _FORMS = (
         spelling=_bert_spelling,
         files=("vocab.txt",),
     ),
-    Form(
-        name="roberta",
-        title="RoBERTa",
-        classes=("RobertaTokenizer",),
-        special_tokens={
-            "pad": "<pad>",
-            "unk": "<unk>",
-            **dict(zip(OF_ENCODER, ("<s>", "</s>", "<mask>"), strict=True)),
-        },
-        mask_includes_space=True,
-        optional=frozenset(),
-        options=_BYTE_OPTIONS,
-        steps=_byte_steps,
-        options_of=_byte_options,
-        begins_word=lambda piece: piece.startswith(SPACE_BYTE),
-        spelling=_byte_spelling,
-        files=("vocab.json", "merges.txt"),
-    ),
-    Form(
+    _ROBERTA,
+    replace(
+        _ROBERTA,
         name="gpt2",
         title="GPT-2",
         classes=("GPT2Tokenizer",),
         special_tokens={"eos": "<|endoftext|>", "pad": "<pad>"},
         optional=frozenset({"pad"}),
-        options=_BYTE_OPTIONS,
-        steps=_byte_steps,
-        options_of=_byte_options,
-        begins_word=lambda piece: piece.startswith(SPACE_BYTE),
-        spelling=_byte_spelling,
-        files=("vocab.json", "merges.txt"),
+        mask_includes_space=False,
     ),
     Form(
         name="gpt",

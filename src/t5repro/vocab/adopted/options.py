@@ -28,6 +28,8 @@ READABLE: Mapping[str, tuple[object, ...]] = {
     "do_basic_tokenize": (True, None),
     "never_split": (None, []),
     "remove_space": (True, None),
+    "add_prefix_space": (True, None),  # of ALBERT: words begin with a space in any case
+    "unk_id": (1, None),
     "split_special_tokens": (False, True, None),  # text never makes a special token here
     "add_bos_token": (False, None),
     "add_eos_token": (False, None),
