@@ -29,9 +29,12 @@ sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/j
 # their common packages have one version.
 sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
     compile -c requirements/cpu-gpu.txt - -o requirements/docs.txt
-# What compares with peers or looks at pages comes on top of the environment (`make parity`, `make browser`).
+# What compares with peers, looks at pages or submits to SLURM comes on top of the environment (`make parity`,
+# `make browser`, `make slurm`).
 extra() { sed -n "s/^$1 = \[\(.*\)\]$/\1/p" pyproject.toml | tr -d '" ' | tr ',' '\n'; }
-extra browser | compile -c requirements/cpu-gpu.txt - -o requirements/browser.txt
+for name in browser slurm; do
+    extra $name | compile -c requirements/cpu-gpu.txt - -o requirements/$name.txt
+done
 # Transformers 4 takes earlier releases of two packages than the environment has. Torch imports triton if it
 # is there, which ends a process that has imported TensorFlow: both bring LLVM.
 sed -n 's/ \\$//; /^[a-z]/p' requirements/cpu-gpu.txt | grep -v '^\(tokenizers\|huggingface-hub\)==' > requirements/.others.txt

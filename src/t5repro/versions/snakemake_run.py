@@ -23,7 +23,6 @@ from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
-from t5repro.lineage.git import untrusted_owner
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.memory import machine_bytes
@@ -40,10 +39,12 @@ from t5repro.versions import (
     remote_storage,
     seal,
     sigterm,
+    slurm_states,
 )
+from t5repro.versions.checkout_faults import AT_START
 from t5repro.versions.job_errors import print_job_errors
 from t5repro.versions.last_screen import last_screen
-from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
+from t5repro.versions.snakemake_graph import PLANNING, inside_dvc_repro, stage_name
 
 MEMORY = "mem_mb"
 # What jobs read and no rule writes, besides the raw files.
@@ -123,6 +124,10 @@ class SnakemakeRun:
                 power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
         self.settings = self._load(config)
+        if workflow.is_main_process and PLANNING not in os.environ:
+            for check in AT_START:
+                for fault in check(Path(), self.settings):
+                    announce(fault)
         self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
 
     def _load(self, config: Mapping[str, Any]) -> Settings:
@@ -182,10 +187,7 @@ class SnakemakeRun:
         self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
         share_memory(self._workflow)
-        if cure := untrusted_owner(Path()):
-            announce(f"records of this run will name no commit: {cure}")
-        if fault := seal.linked_results(self.settings.run.name):
-            announce(fault)
+        slurm_states.read_all_states(self._workflow)
         for note in notes(self.settings):
             announce(note)
         remove_leftovers_of_commands(Path())
