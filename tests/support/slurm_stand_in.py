@@ -7,6 +7,7 @@ killed with all its processes when the command of its rule has begun.
 """
 
 import argparse
+import fcntl
 import json
 import os
 import signal
@@ -179,7 +180,9 @@ def main(command: str, words: list[str]) -> None:
     if words[:1] == ["run"]:
         run(words[1])
     elif command == "sbatch":
-        sbatch(words)
+        with FAULTS.open() as lock:  # the plugin submits two jobs at a time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            sbatch(words)
     elif command == "srun":
         program = next(i for i, word in enumerate(words) if not word.startswith("-"))
         os.execvp(words[program], words[program:])  # noqa: S606
