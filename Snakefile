@@ -13,7 +13,7 @@ min_version("9.27")
 
 
 # Used with `--sdm apptainer` only: the image of the Containerfile (docs/install.md builds it).
-container: "t5repro.sif"
+container: "image.sif"
 
 
 include: "workflow/rules/common.smk"
