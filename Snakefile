@@ -12,6 +12,10 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
+# Used with `--sdm apptainer` only: the image of the Containerfile (docs/install.md builds it).
+container: "image.sif"
+
+
 include: "workflow/rules/common.smk"
 
 

@@ -43,6 +43,17 @@ def test_the_start_of_a_run_names_time_memory_and_disk(demo: Settings) -> None:
     assert " GB of memory and " in line
 
 
+def test_a_disk_without_room_for_the_run_is_named_with_both_sizes(
+    demo: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = module.shutil.disk_usage(".")
+    assert module.run_faults(demo) == []
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    (fault,) = module.run_faults(demo)
+    assert " MB and this disk has 1 kB free; make room, or clone onto another disk" in fault
+    assert started(demo).splitlines()[1] == fault
+
+
 def test_only_the_jobs_that_are_left_count(demo: Settings) -> None:
     assert " seconds and " in started(demo, "report")  # no training: no memory
 

@@ -105,6 +105,23 @@ def test_an_error_that_stops_a_run_is_said_once_however_quiet_it_is(
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet", "all")], ids=" ".join)
+def test_an_error_of_snakemake_s_own_is_said_once_however_quiet_it_is(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "Snakefile").write_text(
+        "from t5repro.versions.job_errors import print_hidden_errors\n"
+        "print_hidden_errors()\n"
+        "rule all:\n    input: 'absent.txt'\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options]
+    ran = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr.count("Missing input files for rule all") == 1
+    assert ran.stderr.count("absent.txt") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet", "all")], ids=" ".join)
 def test_control_characters_of_a_run_file_do_not_reach_the_terminal(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:

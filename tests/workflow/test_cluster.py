@@ -2,19 +2,15 @@
 
 import re
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import slurm_stand_in
 from clones import ROOT, SMALL, artifact_hashes, clone, environment, run_in, shrink, snakemake
 
 pytestmark = pytest.mark.workflow
 
-# Starts the script of a job in the background, as SLURM starts it on a node.
-SBATCH = """#!/bin/bash
-printf '%s\\n' "$*" >> submitted.txt
-setsid bash "${@: -1}" > /dev/null 2>&1 &
-echo $!
-"""
 # A rule of the workflow that uses those of this project as docs/run_on_a_cluster.md shows.
 COUNT_ROWS = """
 rule count_rows:
@@ -24,19 +20,34 @@ rule count_rows:
 """
 
 
-def with_sbatch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a clone; `sbatch` is the script above."""
-    script = folder.parent / "bin/sbatch"
-    script.parent.mkdir(exist_ok=True)
-    script.write_text(SBATCH)
-    script.chmod(0o755)
-    path = f"{script.parent}:{environment(folder)['PATH']}"
-    return run_in(folder, *words, PATH=path)
-
-
+needs_plugin = pytest.mark.skipif(
+    find_spec("snakemake_executor_plugin_slurm") is None, reason="make slurm installs the plugin"
+)
 SLURM = ("snakemake", "--profile", "slurm", "--configfile", "configs/demo.yaml")
+# One job for each way in which SLURM ends a job that did nothing wrong.
+FAULTS = {
+    "data": ["CANCELLED by 1000"],
+    "c4_clean": ["FAILED", "OUT_OF_MEMORY"],
+    "c4_dedup": ["NODE_FAIL"],
+    "vocab": ["TIMEOUT"],
+    "pretrain": ["PREEMPTED"],
+}
 
 
+def on_slurm(folder: Path, commands: Path, seconds: int) -> subprocess.CompletedProcess[str]:
+    """Run the small chain of a clone through SLURM's commands in a folder.
+
+    Args:
+        folder: the clone.
+        commands: the folder.
+        seconds: how often the plugin asks for the states of jobs, if one has ended since.
+    """
+    check = ("--slurm-init-seconds-before-status-checks", str(seconds))
+    options = ("--latency-wait", "5", *check, "--config", *SMALL)
+    return run_in(folder, *SLURM, *options, PATH=f"{commands}:{environment(folder)['PATH']}")
+
+
+@needs_plugin
 @pytest.mark.parametrize("kind", ["cpu", "gpu"])
 def test_a_cluster_plans_without_a_number_of_cores(only_planned: Path, kind: str) -> None:
     ran = run_in(only_planned, *SLURM, "-n", "--config", f"devices={{kind: {kind}}}")
@@ -92,17 +103,24 @@ def test_snakemakes_own_report_has_report_scores_and_losses(finished: Path, tmp_
     assert all(f'"{name}"' in text for name in ("Report", "Scores", "Loss curves"))
 
 
+@needs_plugin
 @pytest.mark.slow
-def test_a_run_through_sbatch_writes_the_bytes_of_a_local_run(
+def test_jobs_that_slurm_ends_are_repeated_with_more_memory_and_give_the_bytes_of_a_local_run(
     finished: Path, tmp_path: Path
 ) -> None:
     folder = clone(tmp_path / "clone")
     shrink(folder)
-    options = ("--latency-wait", "5", "--max-jobs-per-second", "20", "--jobs", "2")
-    ran = with_sbatch(folder, *SLURM, *options, "--config", *SMALL)
+    commands = slurm_stand_in.install(tmp_path / "slurm", FAULTS, unanswered=5)
+    ran = on_slurm(folder, commands, seconds=6)
     assert ran.returncode == 0, ran.stdout[-4000:]
-    submitted = (folder / "submitted.txt").read_text()
-    assert len(re.findall(r"--cpus-per-task=\d+ --mem=\d+ --time=\d+", submitted)) == 33
+    submitted = (commands / "submitted.txt").read_text().splitlines()
+    asked = [re.findall(r"^(\w+) .*--mem (\d+) --no-requeue", line)[0] for line in submitted]
+    lost = sum(map(len, FAULTS.values()))
+    assert len(asked) == 33 + lost
+    for rule, states in FAULTS.items():
+        memory = sorted(int(megabytes) for name, megabytes in asked if name == rule)
+        assert memory[-len(states) :] == [2 * memory[0]] * len(states), rule
+    assert "SLURM does not answer; its jobs count as running" in ran.stdout
     assert artifact_hashes(folder) == artifact_hashes(finished)
     assert "sealed: " in ran.stdout
     records = {path.relative_to(finished) for path in (finished / "records").rglob("*.json")}

@@ -9,6 +9,7 @@ VOCABULARY = "results/demo/vocab/baseline/sentencepiece.model"
 PAGE = "http://www.hill-and-dale.example/en/2016/page-0429.html"
 EXAMPLES = {
     "init": ("t5repro init my_project",),
+    "doctor": ("t5repro doctor", "t5repro doctor --configfile configs/demo.yaml"),
     "show": ("t5repro show results/demo",),
     "cost": ("t5repro cost results/demo", "t5repro cost results/demo --html exports/cost.html"),
     "predict": (

@@ -47,7 +47,7 @@ SECTIONS = (
     (
         "a run and its results",
         (
-            project.add_init,
+            project.add_project,
             settings.add_config,
             tasks.add_tasks,
             crawl.add_crawl,

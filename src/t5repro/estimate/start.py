@@ -1,5 +1,6 @@
 """Checks and messages when a run starts on this machine: memory, devices, time and disk."""
 
+import shutil
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from t5repro.config.schema import Settings
 from t5repro.errors import ArtifactError, DeviceError, SettingsError
 from t5repro.estimate.machines import machine_of
 from t5repro.estimate.plan import Calibration, Estimate, estimate_run
-from t5repro.estimate.records import examples_in, samples_of
+from t5repro.estimate.records import done_nodes, examples_in, samples_of
 from t5repro.estimate.text import BYTES, quantity
 from t5repro.files import read_manifest
 from t5repro.lineage.record import read_records
@@ -16,7 +17,7 @@ from t5repro.lineage.store import RESULTS, Folder
 from t5repro.model.device_check import device_fault
 from t5repro.plan.memory import ON_DEVICE, Memory, cpu_memory, machine_bytes
 from t5repro.plan.nodes import Key
-from t5repro.plan.run_plan import Node
+from t5repro.plan.run_plan import Node, RunPlan
 
 START_ANYWAY = "--config 'run={check_memory: false}'"
 DURATIONS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
@@ -41,7 +42,7 @@ def start(nodes: Sequence[Node], to_run: Iterable[Key], settings: Settings, core
         raise DeviceError(faults[0])
     if settings.run.check_memory and (faults := memory_faults(jobs)):
         raise SettingsError(f"{faults[0]}; {START_ANYWAY} starts it anyway")
-    lines = [_estimated(nodes, {node.key for node in nodes} - needed, settings, cores)]
+    lines = [_needs(nodes, {node.key for node in nodes} - needed, settings, cores)]
     if any(key.rule == "report" for key in needed) and (names := _left_out(settings)):
         lines.append(
             f"the report of {RESULTS}/{settings.run.name} also has the experiments "
@@ -62,25 +63,54 @@ def _left_out(settings: Settings) -> list[str]:
     return [name for name in present if name not in names]
 
 
-def _estimated(nodes: Sequence[Node], done: Collection[Key], settings: Settings, cores: int) -> str:
+def _needs(nodes: Sequence[Node], done: Collection[Key], settings: Settings, cores: int) -> str:
     """Return the time, memory and disk that the rest of a run will take."""
+    estimate = _estimate(nodes, done, settings)
+    if estimate is None:
+        return "how long it takes: t5repro estimate --machine KIND, such as h100"
+    needs = [entry.memory.needed for entry in estimate.nodes if entry.memory and not entry.is_done]
+    memory = f", {_about(max(needs), BYTES)} of memory" if needs else ""
+    line = (
+        f"this run takes about {_about(wall_seconds(estimate, cores), DURATIONS)}{memory} and "
+        f"{_about(estimate.total.disk_bytes, BYTES)} of disk (t5repro estimate: job by job)"
+    )
+    return "\n".join([line, *disk_faults(estimate)])
+
+
+def _estimate(nodes: Sequence[Node], done: Collection[Key], settings: Settings) -> Estimate | None:
+    """Return the estimate of a run here; None on a GPU, of which the settings name no kind."""
+    try:
+        machine = machine_of(settings.devices)
+    except SettingsError:
+        return None
     records = read_records(Folder(Path()))
     calibration = Calibration(
         samples=samples_of(records), examples=examples_in(records, settings.run.name)
     )
-    try:
-        machine = machine_of(settings.devices)
-    except SettingsError:  # the settings of a GPU do not name its kind, which decides the time
-        return "how long it takes: t5repro estimate --machine KIND, such as h100"
-    estimate = estimate_run(
+    return estimate_run(
         settings, machine, root=Path(), calibration=calibration, nodes=nodes, done=done
     )
-    needs = [entry.memory.needed for entry in estimate.nodes if entry.memory and not entry.is_done]
-    memory = f", {_about(max(needs), BYTES)} of memory" if needs else ""
-    return (
-        f"this run takes about {_about(wall_seconds(estimate, cores), DURATIONS)}{memory} and "
-        f"{_about(estimate.total.disk_bytes, BYTES)} of disk (t5repro estimate: job by job)"
-    )
+
+
+def run_faults(settings: Settings) -> list[str]:
+    """Return a line for everything that the jobs left to a run need and this machine lacks."""
+    nodes = RunPlan(settings).nodes
+    done = done_nodes(Path(), settings.run.name, nodes)
+    left = [node for node in nodes if node.key not in done]
+    estimate = _estimate(nodes, done, settings)
+    disk = disk_faults(estimate) if estimate else []
+    return [*device_faults(left), *memory_faults(left), *disk]
+
+
+def disk_faults(estimate: Estimate) -> list[str]:
+    """Return a line if the jobs that are left write more than the disk of the checkout has room."""
+    needed, free = estimate.total.disk_bytes, shutil.disk_usage(Path()).free
+    if needed <= free:
+        return []
+    return [
+        f"{Path().resolve()}: the run writes about {_about(needed, BYTES)} and this disk has "
+        f"{_about(free, BYTES)} free; make room, or clone onto another disk"
+    ]
 
 
 def wall_seconds(estimate: Estimate, cores: int) -> float:

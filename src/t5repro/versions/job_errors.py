@@ -1,4 +1,4 @@
-"""One line for each failed job: what happened to it, and where its log is.
+"""One line for each failed job: its fate and its log; errors of Snakemake despite ``--quiet``.
 
 Snakemake prints the command of a failed job, which contains the settings as JSON, 4 kB of it, and
 hides the path of the log with ``quiet: rules``. Its own log file still has all of that.
@@ -13,6 +13,8 @@ from pathlib import Path
 
 from snakemake.logging import LogEvent, logger
 from snakemake.settings.types import OutputSettings
+
+from t5repro.progress import printable
 
 SHELL_ADDS = 128  # a shell reports a signal as 128 and its number
 # How Python words the end of a command, after the command itself.
@@ -69,6 +71,28 @@ class JobErrors(logging.Handler):
                 return [f"    {line.rstrip()}" for line in deque(lines, LAST_LINES)]
         except OSError as error:
             return [f"    {log} cannot be read: {error.strerror}"]
+
+
+class HiddenErrors(logging.Handler):
+    """Prints the errors of Snakemake that ``--quiet all`` hides, except those of jobs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print an error that no job has caused, if Snakemake does not."""
+        if record.levelno >= logging.ERROR and not _is_of_failed_job(record) and hides_errors():
+            _print(printable(record.getMessage()))
+
+
+def print_hidden_errors() -> None:
+    """Print the errors of Snakemake from now on, also with ``--quiet all``."""
+    if not any(isinstance(handler, HiddenErrors) for handler in logger.handlers):
+        logger.addHandler(HiddenErrors())
+
+
+def hides_errors() -> bool:
+    """Return whether Snakemake prints no error: its options tell, and only its filter knows all."""
+    error = logging.makeLogRecord({"levelno": logging.ERROR, "event": LogEvent.ERROR})
+    screens = [handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"]
+    return bool(screens) and not any(screen.filter(error) for screen in screens)
 
 
 def print_job_errors(output: OutputSettings) -> JobErrors:

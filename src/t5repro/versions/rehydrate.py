@@ -126,8 +126,8 @@ def _write_metadata(
     """Write the metadata that Snakemake itself writes after running this job.
 
     It is built by the same private methods, so that Snakemake finds every field equal when it
-    compares. `Persistence.finished` itself does nothing unless jobs are executed, and would hash
-    every input again.
+    compares; there is no public way to write it (upstream issue 2977). `Persistence.finished`
+    itself does nothing unless jobs are executed, and would hash every input again.
     """
     from snakemake.persistence import MetadataRecord
 

@@ -3,8 +3,8 @@
 Snakemake's own handler takes the lock of the scheduler. Python runs handlers in the main thread. If
 the signal arrives while that thread holds the lock, for example while it hashes the inputs of a
 finished job, the thread waits for itself forever, and the lock of the project stays taken
-(Snakemake 9.27, `JobScheduler.exit_gracefully`). Here the handler only puts the signal into a
-queue, and another thread calls Snakemake's handler.
+(Snakemake 9.27, `JobScheduler.exit_gracefully`; upstream issue 448 is about its handlers). Here the
+handler only puts the signal into a queue, and another thread calls Snakemake's handler.
 """
 
 import queue

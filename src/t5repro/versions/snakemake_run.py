@@ -1,6 +1,5 @@
 """A run of Snakemake: what happens before the rules are read, when jobs start, and at the end."""
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from snakemake.exceptions import WorkflowError
-from snakemake.logging import LogEvent, logger
 
 from t5repro.config.load import load_settings
 from t5repro.config.logger_packages import check_logger_packages
@@ -23,7 +21,6 @@ from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError, SettingsError, T5ReproError
 from t5repro.lineage import packages, run_lock, workflow_files
 from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
-from t5repro.lineage.git import untrusted_owner
 from t5repro.lineage.sources import closure_path, write_closures_for_plan
 from t5repro.lineage.withdrawal_history import require_withdrawals
 from t5repro.plan.memory import machine_bytes
@@ -40,10 +37,12 @@ from t5repro.versions import (
     remote_storage,
     seal,
     sigterm,
+    slurm_states,
 )
-from t5repro.versions.job_errors import print_job_errors
+from t5repro.versions.checkout_faults import AT_START
+from t5repro.versions.job_errors import print_hidden_errors, print_job_errors
 from t5repro.versions.last_screen import last_screen
-from t5repro.versions.snakemake_graph import inside_dvc_repro, stage_name
+from t5repro.versions.snakemake_graph import PLANNING, inside_dvc_repro, stage_name
 
 MEMORY = "mem_mb"
 # What jobs read and no rule writes, besides the raw files.
@@ -69,29 +68,17 @@ class RunError(WorkflowError):  # type: ignore[misc]  # Snakemake has no types
 
 
 def with_message(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return a function that stops Snakemake with the message of an error, also with ``--quiet``.
-
-    Snakemake prints the message, but with ``--quiet all`` it prints nothing.
-    """
+    """Return a function that stops Snakemake with the message of an error."""
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except T5ReproError as error:
-            message = printable(str(error))
-            if hides_errors():
-                print(message, file=sys.stderr, flush=True)
-            raise RunError(message) from None
+            print_hidden_errors()
+            raise RunError(printable(str(error))) from None
 
     return call
-
-
-def hides_errors() -> bool:
-    """Return whether Snakemake prints no error: its options tell, and only its filter knows all."""
-    error = logging.makeLogRecord({"levelno": logging.ERROR, "event": LogEvent.ERROR})
-    screens = [handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"]
-    return bool(screens) and not any(screen.filter(error) for screen in screens)
 
 
 class SnakemakeRun:
@@ -108,6 +95,7 @@ class SnakemakeRun:
     @with_message
     def __init__(self, workflow: Any, config: Mapping[str, Any]) -> None:
         self._workflow = workflow
+        print_hidden_errors()
         refuse_former_resource(workflow.resource_settings)
         self.uses_storage = remote_storage.is_used(workflow)
         if self.uses_storage:
@@ -123,6 +111,10 @@ class SnakemakeRun:
                 power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
         self.settings = self._load(config)
+        if workflow.is_main_process and PLANNING not in os.environ:
+            for check in AT_START:
+                for fault in check(Path(), self.settings):
+                    announce(fault)
         self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
 
     def _load(self, config: Mapping[str, Any]) -> Settings:
@@ -182,10 +174,7 @@ class SnakemakeRun:
         self._job_errors = print_job_errors(self._workflow.output_settings)
         self._lock = run_lock.acquire()
         share_memory(self._workflow)
-        if cure := untrusted_owner(Path()):
-            announce(f"records of this run will name no commit: {cure}")
-        if fault := seal.linked_results(self.settings.run.name):
-            announce(fault)
+        slurm_states.read_all_states(self._workflow)
         for note in notes(self.settings):
             announce(note)
         remove_leftovers_of_commands(Path())
