@@ -55,7 +55,7 @@ HUB_BLOCK = {  # our layer -> keras-hub's
 }
 HUB_POOLER = {"pooler": "pooled_dense", "label_head": f"{TASK}output_dense"}
 # Our layer -> keras-hub's, above the blocks. The heads of pre-training of BERT and ALBERT have
-# other constants there (D-059).
+# other constants there (D-055).
 HUB_HEADS: dict[Family, dict[str, str]] = {
     "bert": HUB_POOLER,
     "roberta": {

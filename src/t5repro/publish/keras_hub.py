@@ -1,7 +1,7 @@
 """Writes the weights of a training as a preset of keras-hub: backbone, preprocessor and task.
 
 A preset has the numbers of its network or is refused: keras-hub fixes activations and constants of
-its networks that are settings here (D-059).
+its networks that are settings here (D-055).
 
 To support another network, add its names to `model/encoder_names.py` or `model/weight_names.py` and
 a row here.
