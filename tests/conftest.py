@@ -19,6 +19,8 @@ from task_chain import task_chain
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import set_environment
 
+PEERS = Path(__file__).parent / "parity"
+
 set_environment(DevicesSettings())  # before any test module imports TensorFlow
 
 hypothesis.settings.register_profile(
@@ -79,7 +81,13 @@ def _made_once(
     assert ran.returncode == 0, "a test wrote into a file that copies share; see clones.LINKED"
 
 
-LONGEST_FIRST = ("finished", "chain_once", "workflow", "keras")
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the folder of the peers out with its tests: each worker would import torch for it."""
+    is_left_out = "not parity" in config.option.markexpr
+    return True if collection_path == PEERS and is_left_out else None
+
+
+LONGEST_FIRST = ("jax", "finished", "chain_once", "workflow", "keras")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -52,7 +52,7 @@ def log_probabilities(model, ids, written):
     import tensorflow as tf
 
     if model not in COMPILED:
-        COMPILED[model] = tf.function(lambda features: model(features), reduce_retracing=True)
+        COMPILED[model] = tf.function(model, reduce_retracing=True, autograph=False)
     rows, step = written.shape
     shifted = np.zeros((rows, STEPS + 1), np.int32)
     shifted[:, 1 : step + 1] = written

@@ -23,10 +23,13 @@ COMPILED = {
     # Compiling is most of these tests, and half of it makes programs faster that run for seconds.
     "XLA_FLAGS": "--xla_backend_optimization_level=0",
 }
-IF_INSTALLED = pytest.mark.skipif(
-    not PYTHON.exists(), reason="JAX is not installed: make .venv-jax/installed"
-)
-MARKS = [pytest.mark.parity, IF_INSTALLED]
+IF_INSTALLED = [
+    pytest.mark.jax,
+    pytest.mark.skipif(
+        not PYTHON.exists(), reason="JAX is not installed: make .venv-jax/installed"
+    ),
+]
+MARKS = [pytest.mark.parity, *IF_INSTALLED]
 
 
 def run(python: Path | str, *arguments: str, paths: Sequence[Path] = ()) -> str:

@@ -81,19 +81,17 @@ def cut_power():
 
 
 def test_two_processes_end_in_the_same_bytes_and_another_seed_in_others(
-    tiny, tmp_path, in_a_new_process, monkeypatch
+    tiny, tmp_path, train, whole, in_a_new_process, monkeypatch
 ):
-    for name, runs in (("a", {"run": {}, "other": {"seed": 1}}), ("b", {"run": {}})):
-        keras_home = tmp_path / f"keras-{name}"
-        keras_home.mkdir()
-        monkeypatch.setenv("KERAS_HOME", str(keras_home))
-        if name == "b":
-            (keras_home / "keras.json").write_text('{"floatx": "float64", "epsilon": 0.01}')
-            monkeypatch.setenv("KERAS_MAX_STEPS_PER_EPOCH", "2")
-        done = in_a_new_process(tmp_path / name, runs)
-        assert done.returncode == 0, done.stderr
-    run, again, other = (
-        bytes_of(tiny.make_job(tmp_path / name)) for name in ("a/run", "b/run", "a/other")
+    keras_home = tmp_path / "keras"
+    keras_home.mkdir()
+    (keras_home / "keras.json").write_text('{"floatx": "float64", "epsilon": 0.01}')
+    monkeypatch.setenv("KERAS_HOME", str(keras_home))
+    monkeypatch.setenv("KERAS_MAX_STEPS_PER_EPOCH", "2")
+    done = in_a_new_process(tmp_path, {"again": {}})
+    assert done.returncode == 0, done.stderr
+    run, again, other = map(
+        bytes_of, (whole, tiny.make_job(tmp_path / "again"), train("other", seed=1))
     )
     assert run == again
     assert run["weights.safetensors"] != other["weights.safetensors"]
@@ -138,13 +136,12 @@ def test_a_signal_saves_the_state_of_its_step_and_the_next_try_goes_on_from_it(
 
 
 def test_a_killed_process_loses_the_steps_since_its_last_state_and_no_more(
-    tiny, tmp_path, in_a_new_process
+    tiny, tmp_path, whole, in_a_new_process
 ):
-    killed = in_a_new_process(tmp_path, {"run": {}, "whole": {}}, kill_at=[7])
+    killed = in_a_new_process(tmp_path, {"run": {}}, kill_at=[7])
     assert json.loads(killed.stdout) == [-signal.SIGKILL, 0], killed.stderr
     assert re.findall(r"resuming from \S+step-(\d+)", killed.stderr) == ["000000004"]
-    run, whole = (bytes_of(tiny.make_job(tmp_path / name)) for name in ("run", "whole"))
-    assert run == whole
+    assert bytes_of(tiny.make_job(tmp_path / "run")) == bytes_of(whole)
 
 
 def test_sigterm_ends_a_process_with_143_and_ctrl_c_like_python(tmp_path, in_a_new_process):

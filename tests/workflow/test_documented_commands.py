@@ -5,6 +5,7 @@ What they must print or write is in tests/cases/documented_commands.yaml.
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -27,6 +28,7 @@ ON_SPARK = entry_of(f"{FILE}::test_c4_is_built_on_the_cluster_of_the_page")
 PLAN = entry_of(f"{FILE}::test_the_papers_rows_are_planned_as_the_page_says")
 RECIPES = entry_of(f"{FILE}::test_the_recent_recipes_are_planned_as_the_page_says")
 SYSTEMS = entry_of(f"{FILE}::test_the_systems_rows_are_planned_as_the_page_says")
+OF_THE_SHELL = re.compile(r"[|&;<>$`~*?()\[{\\]")  # what a shell gives a meaning, quoted or not
 SLOW = {"README.md", "docs/audit_a_score.md", "docs/exchange.md", "docs/versions.md"}
 
 
@@ -71,13 +73,16 @@ def run_command(
     prints: str = "",
     writes: str = "",
     where: Mapping[str, str] = MappingProxyType({}),
-    before: str = ":",
+    before: str = "",
 ) -> None:
-    ran(folder, "bash", "-c", before)
+    if before:
+        ran(folder, "bash", "-c", before)
     for placeholder, value in where.items():
         assert placeholder in command
         command = command.replace(placeholder, value)
-    printed = ran(folder, "bash", "-c", command)
+    # Without a shell the libraries of the command are imported already.
+    needs_a_shell = OF_THE_SHELL.search(command)
+    printed = ran(folder, *(("bash", "-c", command) if needs_a_shell else shlex.split(command)))
     assert prints in printed, (command, printed[-3000:])
     assert (folder / writes).exists(), (command, printed[-3000:])
 
