@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-SIGNING = ("keys", "signatures", "signers")
+SIGNING = ("envelopes", "keys", "signers")
 # Files -> extras that their imports may come from, besides the dependencies of the package. The
 # first pattern that a file matches counts.
 ALLOWED = (

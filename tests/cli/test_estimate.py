@@ -59,7 +59,7 @@ def test_files_without_a_second_seed_are_refused(
     assert code == 2
     assert "no experiment in these files has scores of two seeds" in text
     code, text = run(f"--power {tmp_path}/none.csv", capsys)
-    assert code == 2
+    assert code == 1
     assert "none.csv is missing" in text
 
 

@@ -24,14 +24,14 @@ PROGRAMS = (
 )
 INLINE = re.compile(rf"(?:\S*/)?(?:{'|'.join(PROGRAMS)}) \S.*")
 COMMENT = re.compile(r"(?:^|\s+)#\s.*")
-CODE = {"python", "pycon", "yaml"}
+CODE = {"python", "pycon", "snakemake", "yaml"}
 LANGUAGES = {*SHELL_BLOCKS, *CODE, "text", "mermaid"}
 
 
 class Documented(NamedTuple):
     """A command, or a block with the line that it is known by."""
 
-    kind: Literal["command", "python", "pycon", "yaml"]
+    kind: Literal["command", "python", "pycon", "snakemake", "yaml"]
     name: str
     text: str
     line: int

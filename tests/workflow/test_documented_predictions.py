@@ -33,8 +33,13 @@ def test_the_documented_command_prints_the_predictions_of_the_stage(finished: Pa
     assert predictions == [row["prediction"] for row in examples]
 
 
-def test_the_documented_lines_run_in_python(finished: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+def test_the_documented_lines_run_in_python(finished: Path, tmp_path: Path) -> None:
+    code, as_keras_model = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    here = as_keras_model.replace('"results/demo"', repr(str(finished / "results/demo")))
+    assert here != as_keras_model
+    ran = run_in(tmp_path, sys.executable, "-c", here)
+    assert ran.returncode == 0, ran.stdout
+    assert {path.name for path in tmp_path.iterdir()} >= {"network.keras", "served"}
     ran = run_in(finished, sys.executable, "-c", code + SHOW)
     assert ran.returncode == 0, ran.stdout
     scores = (finished / "results/demo/report/scores.csv").read_text(encoding="utf-8")

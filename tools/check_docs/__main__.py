@@ -34,6 +34,9 @@ ALLOWED = {
     "for_each": "key of a run file, expanded when it is loaded",
     "--local": "option of `dvc remote`",
     "--no-deps": "option of pip",
+    "--slurm-status-command": "option of Snakemake's plugin for SLURM, an extra",
+    "--slurm-array-jobs": "option of Snakemake's plugin for SLURM, an extra",
+    "withdrawn/receipts/ID.intoto.jsonl": "written by `withdraw --list`; its name has the ID",
 }
 
 

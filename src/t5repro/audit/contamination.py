@@ -29,14 +29,16 @@ from t5repro.tasks.registry import task_named
 
 DEFAULT = "longest"
 MAX_ROWS_IN_TEXT = 10
-COLUMNS = ("corpus", "task", "source", "idx", "field", "unit", "length", "of", "pages", "methods")
-COLUMNS += ("in_row", "file", "document", "name", "in_page")
+COLUMNS = (
+    *("corpus", "task", "source", "idx", "field", "unit", "length", "of", "pages", "methods"),
+    *("in_row", "file", "document", "name", "in_page"),
+)
 CORPUS = "corpus"
 
 
 @dataclass(frozen=True)
 class TaskContamination:
-    """What a corpus has of a task's evaluated rows.
+    """The overlap of a corpus with a task's evaluated rows.
 
     Attributes:
         task: its name.
@@ -72,25 +74,25 @@ class TaskContamination:
                 if scores:
                     parts = "; ".join(f"{part} {score.to_text()}" for part, score in scores.items())
                     lines.append(f"  {self.metric}: {parts}")
-        for found in self.found[:MAX_ROWS_IN_TEXT]:
-            lines += self._found_lines(found)
+        for overlap in self.found[:MAX_ROWS_IN_TEXT]:
+            lines += self._found_lines(overlap)
         if len(self.found) > MAX_ROWS_IN_TEXT:
             lines.append(
                 f"  and {len(self.found) - MAX_ROWS_IN_TEXT:,} more fields (--csv has all)"
             )
         return lines
 
-    def _found_lines(self, found: Mapping[str, Any]) -> list[str]:
-        methods = ", ".join(found["methods"])
+    def _found_lines(self, overlap: Mapping[str, Any]) -> list[str]:
+        methods = ", ".join(overlap["methods"])
         lines = [
-            f"  row {found['idx']}, {found['field']}, {found['length']} of {found['of']} "
-            f"{found['unit']} ({methods}): {found['in_row']}",
-            f"    {found['name'] or found['file']} has: {found['in_page']}",
+            f"  row {overlap['idx']}, {overlap['field']}, {overlap['length']} of {overlap['of']} "
+            f"{overlap['unit']} ({methods}): {overlap['in_row']}",
+            f"    {overlap['name'] or overlap['file']} has: {overlap['in_page']}",
         ]
-        page = self.pages.get(_key(found))
+        page = self.pages.get(_key(overlap))
         lines += [f"    {page.to_text()}"] if page else []
-        if found["pages"] > 1:
-            lines.append(f"    and {found['pages'] - 1:,} more pages")
+        if overlap["pages"] > 1:
+            lines.append(f"    and {overlap['pages'] - 1:,} more pages")
         return lines
 
 
@@ -127,9 +129,9 @@ class Contamination:
         writer.writeheader()
         for task in self.tasks:
             for source, content in task.sources.items():
-                for found in content["found"]:
+                for overlap in content["found"]:
                     names = {"corpus": task.corpus, "task": task.task, "source": source}
-                    writer.writerow({**found, **names, "methods": " ".join(found["methods"])})
+                    writer.writerow({**overlap, **names, "methods": " ".join(overlap["methods"])})
         return text.getvalue()
 
     def to_text(self) -> str:
@@ -170,7 +172,7 @@ def contamination(
             revision, or a file is not as its manifest says.
         SettingsError: `words` is less than `FEWEST_WORDS`, or there is no such method.
     """
-    chosen = _methods(methods, words)
+    selected_methods = _methods(methods, words)
     root, provenance = checkout_of(store), trace(graph, store, name)
     job = next((job for job in provenance.jobs if job.rule == "evaluate_score"), None)
     if job is None:
@@ -187,7 +189,7 @@ def contamination(
     train = _training_rows(provenance.jobs, root)
     answers = []
     for read in corpora:
-        content = find(tasks, rows, chosen, _corpus(root, read, train))
+        content = find(tasks, rows, selected_methods, _corpus(root, read, train))
         for task, sources in content["tasks"].items():
             entries = sources[CORPUS]["methods"].items()
             scores = {
@@ -201,24 +203,26 @@ def contamination(
                     task, ids_of(read), len(rows[task]), sources, metric, scores, pages
                 )
             )
-    return Contamination(name, chosen, answers)
+    return Contamination(name, selected_methods, answers)
 
 
-def _methods(names: Sequence[str], words: int | None) -> list[Method]:
+def _methods(names: Sequence[str], run_words: int | None) -> list[Method]:
     if unknown := sorted(set(names) - set(BY_NAME)):
         raise SettingsError(f"no method is called {unknown[0]!r}; allowed: {', '.join(BY_NAME)}")
     methods = [BY_NAME[name] for name in dict.fromkeys(names)]
-    if words is None:
+    if run_words is None:
         return methods
-    if words < FEWEST_WORDS:
+    if run_words < FEWEST_WORDS:
         raise SettingsError(
-            f"--words is {words}; allowed: {FEWEST_WORDS} or more, shorter runs are common language"
+            f"--words is {run_words}; allowed: {FEWEST_WORDS} or more, shorter runs are common "
+            "language"
         )
     if DEFAULT not in names:
         raise SettingsError(f"--words is the length of a run of the method {DEFAULT}: add it")
-    rule = f"a run of {words} words, or all words of a field of {FEWEST_WORDS} or more, in one page"
+    field_rule = f"all words of a field of {FEWEST_WORDS} or more"
+    rule = f"a run of {run_words} words, or {field_rule}, in one page"
     return [
-        replace(method, dirty=words, seed=min(words, method.seed), rule=rule)
+        replace(method, dirty=run_words, seed=min(run_words, method.seed), rule=rule)
         if method.name == DEFAULT
         else method
         for method in methods
@@ -252,16 +256,16 @@ def _corpus(root: Path, job: Job, train: Mapping[str, Path]) -> Corpus:
     return Corpus([root / path for path in pages], root / ids, root / vocabulary, train)
 
 
-def _key(found: Mapping[str, Any]) -> str:
-    return f"{found['file']}#{found['document']}"
+def _key(overlap: Mapping[str, Any]) -> str:
+    return f"{overlap['file']}#{overlap['document']}"
 
 
 def _pages(
-    graph: Graph, root: Path, job: Job, found: Sequence[Mapping[str, Any]]
+    graph: Graph, root: Path, job: Job, overlaps: Sequence[Mapping[str, Any]]
 ) -> dict[str, PassagePage]:
     """Return file and row, or file of ids and document -> the page, with the steps that saw it."""
     documents: dict[int, str] = {}
-    for entry in found:
+    for entry in overlaps:
         path = Path(entry["file"]).relative_to(root).as_posix()
         if entry["unit"] == "ids":
             documents[entry["document"]] = _key(entry)

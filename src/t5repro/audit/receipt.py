@@ -1,4 +1,4 @@
-"""Writes the receipt of a list of removals: what was asked, found and deleted, and where.
+"""Writes the receipt of a list of removals: the requests, their pages, and the deleted files.
 
 It is an in-toto statement in a DSSE envelope, signed by the key that signs seals. An item stands
 there as a salted hash, so a receipt can be shown to anyone; the salts stay in `SALTS`, which git

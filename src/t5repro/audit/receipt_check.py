@@ -1,4 +1,4 @@
-"""Checks a receipt of removals in any clone: who signed it, and that what it names is gone.
+"""Checks a receipt of removals in any clone: its signer, and the absence of the named pages.
 
 The list of signers counts as it was committed before the receipt: whoever adds a key and a receipt
 in one commit is no signer.
@@ -37,7 +37,7 @@ LEFT = "still here"
 
 @dataclass(frozen=True)
 class ReceiptCheck:
-    """What a receipt says and whether it holds in this checkout.
+    """The statements of a receipt, and whether they hold in this checkout.
 
     Attributes:
         receipt: the file.
@@ -45,8 +45,8 @@ class ReceiptCheck:
         signed_at: time, as the signer says.
         commit: the commit that added the receipt.
         requests: those that the receipt states; with an item, those about it.
-        findings: what does not hold.
-        searched: place -> number of files that were searched there.
+        findings: statements that do not hold.
+        searched: kind of files -> number of those that were searched.
     """
 
     receipt: str
@@ -70,7 +70,7 @@ class ReceiptCheck:
                 f"{self.signer} signed {len(self.requests)} requests, {pages} pages, at "
                 f"{self.signed_at}; committed in {self.commit[:12]}"
             )
-        lines += [f"searched: {count} {place}" for place, count in self.searched.items()]
+        lines += [f"searched: {count} {kind}" for kind, count in self.searched.items()]
         lines.append("does not hold" if self.findings else f"holds: {MEANING}")
         return "\n".join([*lines, *(f"not proven: {text}" for text in NOT_PROVEN)]) + "\n"
 
@@ -124,8 +124,8 @@ def _added_by(root: Path, data: bytes) -> str:
     """
     head = git(root, "rev-parse", "HEAD").decode().strip()
     blob = blob_hash(data, head)
-    found = git(root, "log", "--full-history", "--format=%H", f"--find-object={blob}", "HEAD")
-    commits = found.decode().split()
+    log = git(root, "log", "--full-history", "--format=%H", f"--find-object={blob}", "HEAD")
+    commits = log.decode().split()
     if not commits:
         raise LineageError(
             "no commit of this history has added it: it is altered, or of another repository, or "
@@ -141,7 +141,9 @@ def _check_subjects(root: Path, commit: str, statement: SignedStatement) -> None
         LineageError: a list is another one.
     """
     prefix = project_prefix(root)
-    signed = {item["name"]: item["digest"]["sha256"] for item in statement.values["subject"]}
+    signed = {
+        subject["name"]: subject["digest"]["sha256"] for subject in statement.values["subject"]
+    }
     for name in (FILES.as_posix(), PAGES.as_posix()):
         data = contents(root, [f"{commit}:{prefix}{name}"])[f"{commit}:{prefix}{name}"]
         if name in signed and sha256(data or b"").hexdigest() != signed[name]:
@@ -149,7 +151,7 @@ def _check_subjects(root: Path, commit: str, statement: SignedStatement) -> None
 
 
 def _request_about(
-    root: Path, requests: Sequence[Mapping[str, Any]], item: str, salt: str
+    root: Path, requests: Sequence[Mapping[str, Any]], value: str, salt: str
 ) -> Mapping[str, Any]:
     """Return the request about an item, whose entry the lists still have.
 
@@ -159,20 +161,20 @@ def _request_about(
     lists = read_pages(root / PAGES).model_dump()
     for kind, (part, entry_of) in KINDS.items():
         try:
-            entry = entry_of(item)
+            entry = entry_of(value)
         except ValueError:
             continue  # an item of another kind
         for request in requests:
             if request["kind"] == kind and request["item"] == item_hash(salt, kind, entry):
                 if part != "files" and entry not in lists[part]:
-                    raise LineageError(f"{item}: no list of withdrawn sources names it any more")
+                    raise LineageError(f"{value}: no list of withdrawn sources names it any more")
                 return request
-    raise LineageError(f"no request of it is about {item} with this salt")
+    raise LineageError(f"no request of it is about {value} with this salt")
 
 
 def _objects_left(root: Path, predicate: Mapping[str, Any]) -> Iterator[Finding]:
     """Report named files and objects that are here with the bytes of before."""
-    before = [(item["path"], item["sha256"]) for item in predicate["artifacts"]]
+    before = [(artifact["path"], artifact["sha256"]) for artifact in predicate["artifacts"]]
     before += [
         (file["path"], file["before"])
         for file in predicate["rawFiles"]
@@ -189,9 +191,9 @@ def _objects_left(root: Path, predicate: Mapping[str, Any]) -> Iterator[Finding]
         if (path := object_path(root, md5)).is_file():
             message = "DVC's cache has it; t5repro withdraw --list FILE --delete-cache deletes it"
             yield Finding(LEFT, str(path), "", message)
-    for remote, left in left_on_remotes(root, predicate["remotes"]["objects"]).items():
-        if left:
-            yield Finding(LEFT, f"remote {remote}", "", left)
+    for remote, state in left_on_remotes(root, predicate["remotes"]["objects"]).items():
+        if state:
+            yield Finding(LEFT, f"remote {remote}", "", state)
 
 
 def _texts_left(root: Path, pages: WithdrawnPages, searched: dict[str, int]) -> Iterator[Finding]:

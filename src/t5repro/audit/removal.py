@@ -84,10 +84,10 @@ def _check_paths(withdrawal: Withdrawal) -> None:
 def complete(root: Path, withdrawal: Withdrawal) -> None:
     """Carry out a withdrawal that has a journal; what was done already stays as it is."""
     tombstones = [root / name for name in withdrawal.entries]
-    written = [root / file.path for file in withdrawal.files]
+    changed_paths = [root / file.path for file in withdrawal.files]
     if withdrawal.receipt:
-        written += [root / path for path in receipt_files(withdrawal.receipt)]
-    remove_leftovers([*tombstones, root / LOCK_FILE, *written])
+        changed_paths += [root / path for path in receipt_files(withdrawal.receipt)]
+    remove_leftovers([*tombstones, root / LOCK_FILE, *changed_paths])
     # The tombstones come first: if a later step fails, no run can use the sources any more.
     for tombstone, entries in zip(tombstones, withdrawal.entries.values(), strict=True):
         write_tombstone(tombstone, entries)
@@ -163,8 +163,8 @@ def _delete_or_redact(
 
 def _keep_present(root: Path, withdrawal: Withdrawal) -> None:
     """Leave the objects with the present bytes of raw files out of those to delete."""
-    left = [root / file.path for file in withdrawal.files if (root / file.path).is_file()]
-    present = {hash_file(path).md5 for path in left}
+    raw_paths = [root / file.path for file in withdrawal.files if (root / file.path).is_file()]
+    present = {hash_file(path).md5 for path in raw_paths}
     withdrawal.cache = [name for name in withdrawal.cache if md5_of(name) not in present]
     withdrawal.remote = [name for name in withdrawal.remote if md5_of(name) not in present]
 

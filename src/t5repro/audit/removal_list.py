@@ -34,7 +34,7 @@ class Request:
     Attributes:
         line: number of its line, from 1.
         kind: a key of `KINDS`.
-        entry: what the list of withdrawn sources names: a path, a form, a name or a hash.
+        entry: its form in the list of withdrawn sources: a path, an address, a name or a hash.
         value: as the list writes it.
         reason: why; the same for all requests that state none.
         request: its number or ticket; the line's number if the list states none.
@@ -138,7 +138,7 @@ def _request(number: int, values: Any, reason: str) -> Request:
     cells = {name: str(values.get(name) or "").strip() for name in COLUMNS}
     if not cells["value"]:
         raise ValueError("no value; name what is to be withdrawn")
-    kind = cells["kind"] or _kind_of(cells["value"])
+    kind = cells["kind"] or _inferred_kind(cells["value"])
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}; expected one of {', '.join(KINDS)}")
     cells["reason"] = cells["reason"] or reason
@@ -160,7 +160,7 @@ def _request(number: int, values: Any, reason: str) -> Request:
     )
 
 
-def _kind_of(value: str) -> str:
+def _inferred_kind(value: str) -> str:
     if value.startswith("sha256:"):
         return "sha256"
     if value.startswith("row://"):

@@ -67,7 +67,7 @@ class ScorePages:
     def domains(self) -> list[tuple[str, int]]:
         """Domain and number of its pages, most pages first."""
         counts = Counter(page.domain for page in self.pages)
-        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
 
     def to_json(self) -> dict[str, Any]:
         """Return the pages as plain JSON values."""

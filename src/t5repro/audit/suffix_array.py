@@ -1,6 +1,6 @@
 """Suffix arrays of ids: where a sequence of ids occurs in a corpus, without reading the corpus.
 
-A suffix array has the positions of a text, sorted by what follows them, so all occurrences of a
+A suffix array has the positions of a text, sorted by the text behind them, so all occurrences of a
 sequence are neighbours and two binary searches find them. Only positions at which a word begins are
 in it. The ids are divided into segments of whole documents, each with two files:
 ``<n>.positions`` has its positions in order, relative to its first id, and ``<n>.keys`` the first
@@ -64,10 +64,10 @@ class Corpus:
         Returns:
             ``(positions, BLOCK)``.
         """
-        places = positions[:, None] + np.arange(skipped, skipped + BLOCK)
+        indices = positions[:, None] + np.arange(skipped, skipped + BLOCK)
         ends = self.offsets[np.searchsorted(self.offsets, positions, "right")]
-        ids = self.ids[np.minimum(places, len(self.ids) - 1)].astype(np.int64)
-        return np.where(places < ends[:, None], ids, SEPARATOR)
+        ids = self.ids[np.minimum(indices, len(self.ids) - 1)].astype(np.int64)
+        return np.where(indices < ends[:, None], ids, SEPARATOR)
 
 
 @dataclass(frozen=True)
@@ -183,17 +183,17 @@ class SuffixArray:
             starts: positions in it at which words begin, ``(starts,)``.
         """
         parts = range(0, len(starts), STARTS_AT_ONCE)
-        found = [self._longest(text, starts[first : first + STARTS_AT_ONCE]) for first in parts]
-        return np.concatenate([np.zeros(0, np.int64), *found])
+        lengths = [self._longest(text, starts[first : first + STARTS_AT_ONCE]) for first in parts]
+        return np.concatenate([np.zeros(0, np.int64), *lengths])
 
     def _longest(self, text: Int64, starts: Int64) -> Int64:
         longest = np.zeros(len(starts), np.int64)
         for segment in self._segments:
             if not len(segment.positions):
                 continue
-            places = self._insertion(segment, text, starts, END)
+            insertions = self._insertion(segment, text, starts, END)
             # What has most in common with a sequence is its neighbour in the order.
-            for neighbour in (places - 1, np.minimum(places, len(segment.positions) - 1)):
+            for neighbour in (insertions - 1, np.minimum(insertions, len(segment.positions) - 1)):
                 positions = segment.first_id + segment.positions[np.maximum(neighbour, 0)]
                 _, common = self._compare(positions.astype(np.int64), text, starts, END)
                 longest = np.maximum(longest, common)
@@ -206,21 +206,21 @@ class SuffixArray:
             sequence: ids, ``(n,)``.
             most: number of positions to return.
         """
-        count, found = 0, np.zeros(0, np.int64)
+        count, positions = 0, np.zeros(0, np.int64)
         for segment in self._segments:
             start = np.zeros(1, np.int64)
             low = int(self._insertion(segment, sequence, start, END)[0])
             high = int(self._insertion(segment, sequence, start, AFTER_END)[0])
             count += high - low
-            here = np.asarray(segment.positions[low:high], np.int64)
-            if len(here) > most:
-                here = np.partition(here, most - 1)[:most]
-            found = np.concatenate([found, np.sort(here) + segment.first_id])
-        return Matches(count, found[:most])  # segments are in the order of the corpus
+            segment_positions = np.asarray(segment.positions[low:high], np.int64)
+            if len(segment_positions) > most:
+                segment_positions = np.partition(segment_positions, most - 1)[:most]
+            positions = np.concatenate([positions, np.sort(segment_positions) + segment.first_id])
+        return Matches(count, positions[:most])  # segments are in the order of the corpus
 
     def _insertion(self, segment: Segment, text: Int64, starts: Int64, end: int) -> Int64:
         """Return how many positions of a segment come before each sequence."""
-        below, above = self._near(segment, text, starts, end)
+        below, above = self._insertion_bounds(segment, text, starts, end)
         while len(open_ := np.flatnonzero(below < above)):
             middle = (below[open_] + above[open_]) // 2
             positions = segment.first_id + segment.positions[middle].astype(np.int64)
@@ -229,7 +229,9 @@ class SuffixArray:
             above[open_] = np.where(order < 0, above[open_], middle)
         return below
 
-    def _near(self, segment: Segment, text: Int64, starts: Int64, end: int) -> tuple[Int64, Int64]:
+    def _insertion_bounds(
+        self, segment: Segment, text: Int64, starts: Int64, end: int
+    ) -> tuple[Int64, Int64]:
         """Return bounds of the insertion, from the keys."""
         dtype = self.corpus.ids.dtype
         padded = np.concatenate([text, np.full(KEY_IDS, END, np.int64)])
@@ -245,7 +247,7 @@ class SuffixArray:
     def _compare(
         self, positions: Int64, text: Int64, starts: Int64, end: int
     ) -> tuple[Int64, Int64]:
-        """Compare what follows each position with the text from each start.
+        """Compare the ids behind each position with the text from each start.
 
         Returns:
             Less than 0, where the corpus comes first in the order, or more; and the number of
@@ -256,11 +258,11 @@ class SuffixArray:
         common = np.zeros(len(positions), np.int64)
         open_, skipped = np.arange(len(positions)), 0
         while len(open_):
-            ours = self.corpus.after(positions[open_], skipped)
+            corpus_ids = self.corpus.after(positions[open_], skipped)
             columns = np.minimum(
                 starts[open_, None] + np.arange(skipped, skipped + BLOCK), len(padded) - 1
             )
-            difference = ours - padded[columns]
+            difference = corpus_ids - padded[columns]
             first = np.argmax(difference != 0, axis=1)
             rows = np.arange(len(open_))
             order[open_] = np.sign(difference[rows, first])

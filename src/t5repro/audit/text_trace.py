@@ -71,15 +71,15 @@ class PassagePage:
         """Return the page as human-readable text."""
         lines = [self.row.to_text()]
         for job, steps in self.steps.items():
-            shown = ", ".join(map(str, steps[:MAX_STEPS_IN_TEXT]))
+            numbers = ", ".join(map(str, steps[:MAX_STEPS_IN_TEXT]))
             more = ", …" if len(steps) > MAX_STEPS_IN_TEXT else ""
-            lines.append(f"      {job} saw it in {len(steps)} steps: {shown}{more}")
+            lines.append(f"      {job} saw it in {len(steps)} steps: {numbers}{more}")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class CorpusTrace:
-    """What a corpus has of the text.
+    """The passages of the text in a corpus.
 
     Attributes:
         ids: file of its ids.
@@ -119,7 +119,7 @@ class CorpusTrace:
 
 @dataclass(frozen=True)
 class TextTrace:
-    """A text and what each corpus has of it."""
+    """A text and its passages in each corpus."""
 
     text: str
     corpora: list[CorpusTrace]
@@ -167,25 +167,25 @@ def _trace_corpus(graph: Graph, root: Path, job: Job, text: str) -> CorpusTrace:
         raise LineageError(f"{text!r} has no word: write the text to be found")
     sequences = [ids[start:end] for start, end in _passages(index, ids)]
     texts = [index.vocabulary.decode(sequence.tolist()) for sequence in sequences]
-    words = [len(passage.split()) for passage in texts]
+    word_counts = [len(passage.split()) for passage in texts]
     order = sorted(range(len(texts)), key=lambda number: _log_probability(index, sequences[number]))
-    with_pages = [number for number in order if words[number] >= FEWEST_WORDS]
-    shown = with_pages or sorted(order, key=lambda number: -words[number])[:1]
-    matches = {number: index.array.find(sequences[number], most=MAX_PAGES) for number in shown}
+    with_pages = [number for number in order if word_counts[number] >= FEWEST_WORDS]
+    numbers = with_pages or sorted(order, key=lambda number: -word_counts[number])[:1]
+    matches = {number: index.array.find(sequences[number], most=MAX_PAGES) for number in numbers}
     documents = {
         number: index.array.corpus.documents_at(matches[number].positions)
         for number in with_pages[:MAX_PASSAGES]
     }
     pages = pages_of(graph, root, job, {document for of in documents.values() for document in of})
-    places = {page.document: place for place, page in enumerate(pages)}
+    page_numbers = {page.document: page_number for page_number, page in enumerate(pages)}
     passages = [
         Passage(
             texts[number],
-            words[number],
+            word_counts[number],
             matches[number].count,
-            tuple(places[document] for document in documents.get(number, ())),
+            tuple(page_numbers[document] for document in documents.get(number, ())),
         )
-        for number in shown
+        for number in numbers
     ]
     return CorpusTrace(ids_of(job), passages, pages, _scores(graph, pages))
 
@@ -240,12 +240,12 @@ def _steps(
     graph: Graph, root: Path, job: Job, numbers: Sequence[int]
 ) -> dict[int, dict[str, list[int]]]:
     """Return document -> pre-training job -> the steps that saw it."""
-    found: dict[int, dict[str, list[int]]] = defaultdict(dict)
+    steps: dict[int, dict[str, list[int]]] = defaultdict(dict)
     documents = [TokenDocument(ids_of(job), number, "train", job.name) for number in numbers]
-    for seen in steps_that_saw(graph, root, documents):
-        if seen.steps:
-            found[seen.document][seen.job] = seen.steps
-    return found
+    for exposure in steps_that_saw(graph, root, documents):
+        if exposure.steps:
+            steps[exposure.document][exposure.job] = exposure.steps
+    return steps
 
 
 def _scores(graph: Graph, pages: Iterable[PassagePage]) -> dict[str, list[str]]:

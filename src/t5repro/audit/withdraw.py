@@ -58,8 +58,8 @@ def withdraw(
             return completed
     graph = load_graph(Folder(root))
     raw = find_raw_source(graph, root, name)
-    whole = set(raw.paths) if raw.kind == "file" else set()
-    withdrawal = plan(root, raw, graph, _entries(graph, raw, reason.strip()), whole)
+    withdrawn_paths = set(raw.paths) if raw.kind == "file" else set()
+    withdrawal = plan(root, raw, graph, _entries(graph, raw, reason.strip()), withdrawn_paths)
     withdrawal.asked, withdrawal.reason = name, reason.strip()
     withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
     carry_out(root, withdrawal, dry_run=dry_run)
@@ -84,7 +84,7 @@ def _entries(graph: Graph, raw: RawSource, reason: str) -> Entries:
 
 
 def file_entries(graph: Graph, artifacts: Iterable[Artifact], reason: str) -> Entries:
-    """Return what the list of withdrawn files gets for a raw file: its name and its bytes."""
+    """Return entries of the list of withdrawn files for a raw file: its name and its bytes."""
     states = list(artifacts)
     names = {_below_data_folder(graph, artifact.path): reason for artifact in states}
     hashes = {artifact.sha256: reason for artifact in states}
@@ -92,7 +92,7 @@ def file_entries(graph: Graph, artifacts: Iterable[Artifact], reason: str) -> En
 
 
 def plan(
-    root: Path, raw: RawSource, graph: Graph, entries: Entries, whole: Collection[str]
+    root: Path, raw: RawSource, graph: Graph, entries: Entries, withdrawn_paths: Collection[str]
 ) -> Withdrawal:
     """Return the withdrawal of a source, planned and not carried out.
 
@@ -100,8 +100,8 @@ def plan(
         root: the checkout.
         raw: the source; of a list of requests, all of them together.
         graph: lineage of the working tree.
-        entries: what the lists of withdrawn sources get.
-        whole: the raw files of it that are withdrawn themselves.
+        entries: new entries of the lists of withdrawn sources.
+        withdrawn_paths: the raw files of it that are withdrawn themselves.
     """
     touched = forward.impact(graph, raw.starts, state="the working tree")
     pruned = _artifacts_to_delete(root, touched)
@@ -114,7 +114,7 @@ def plan(
         raw=raw.to_json(),
         touched=touched.to_json(),
         scores=forward.scores_of(touched.outputs),
-        files=_raw_files(root, raw, graph, whole),
+        files=_raw_files(root, raw, graph, withdrawn_paths),
         pruned=pruned,
         stages=_stages_of(root, pruned),
         cache=[
@@ -127,7 +127,9 @@ def plan(
     )
 
 
-def _raw_files(root: Path, raw: RawSource, graph: Graph, whole: Collection[str]) -> list[RawFile]:
+def _raw_files(
+    root: Path, raw: RawSource, graph: Graph, withdrawn_paths: Collection[str]
+) -> list[RawFile]:
     """Return the raw files of a source, and their copies in the checkout, as they are now."""
     return [
         RawFile(
@@ -135,7 +137,7 @@ def _raw_files(root: Path, raw: RawSource, graph: Graph, whole: Collection[str])
             name=_below_data_folder(graph, path),
             sha256=sha256_of(root / copy),
             readings=[rows.model_dump(mode="json") for rows in own_text_of(graph, path)],
-            whole=path in whole,
+            whole=path in withdrawn_paths,
         )
         for path in raw.paths
         for copy in [path, *_bundled_copies(root, graph, path)]

@@ -36,8 +36,8 @@ ID_CHARS = 16
 
 
 @dataclass
-class Named:
-    """What a request names here: its pages, raw files, and steps of pre-training by job."""
+class Target:
+    """The pages and raw files that a request is about, and steps of pre-training by job."""
 
     pages: set[tuple[str, int]] = field(default_factory=set)
     files: dict[str, Artifact] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def withdraw_list(
     delete_remote: bool = False,
     max_share: float = MAX_SHARE,
 ) -> Withdrawal:
-    """Withdraw what a list of requests names; first complete a withdrawal that was stopped.
+    """Withdraw the sources in a list of requests; first complete a withdrawal that was stopped.
 
     Args:
         root: the checkout.
@@ -72,22 +72,22 @@ def withdraw_list(
             the receipt cannot be used.
     """
     requests = read_removal_list(path, reason=reason, host=host)
-    asked = f"{path} {sha256_of(path)}"
+    source_name = f"{path} {sha256_of(path)}"
     if not dry_run:
         completed = complete_unfinished(root)
-        if completed and completed.asked == asked:
+        if completed and completed.asked == source_name:
             return completed
     graph = load_graph(Folder(root))
     entries, files = _entries(graph, path, requests)
-    named = _named(graph, root, requests, entries, files)
-    _check_rows(root, path, requests, named)
-    _check_share(graph, root, path, named.values(), max_share)
-    source = _source(path, named)
-    whole = {file.path for states in files.values() for file in states}
-    withdrawal = plan(root, source, graph, entries, whole)
-    withdrawal.asked, withdrawal.reason = asked, reason
+    targets = _targets(graph, root, requests, entries, files)
+    _check_rows(root, path, requests, targets)
+    _check_share(graph, root, path, targets.values(), max_share)
+    source = _source(path, targets)
+    raw_paths = {file.path for states in files.values() for file in states}
+    withdrawal = plan(root, source, graph, entries, raw_paths)
+    withdrawal.asked, withdrawal.reason = source_name, reason
     withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
-    withdrawal.receipt = _facts(root, path, graph, requests, named, withdrawal)
+    withdrawal.receipt = _facts(root, path, graph, requests, targets, withdrawal)
     carry_out(root, withdrawal, dry_run=dry_run)
     return withdrawal
 
@@ -95,7 +95,7 @@ def withdraw_list(
 def _entries(
     graph: Graph, path: Path, requests: Sequence[Request]
 ) -> tuple[dict[str, dict[str, dict[str, str]]], dict[str, tuple[Artifact, ...]]]:
-    """Return what the lists of withdrawn sources get, and entry -> raw files that are named."""
+    """Return new entries of the lists of withdrawn sources, and entry -> raw files of its name."""
     entries: dict[str, dict[str, dict[str, str]]] = {}
     files: dict[str, tuple[Artifact, ...]] = {}
     faults = []
@@ -103,9 +103,9 @@ def _entries(
         if request.kind != "file":
             part = entries.setdefault(PAGES.as_posix(), {}).setdefault(KINDS[request.kind][0], {})
             part[request.entry] = request.reason
-        elif found := matching_files(graph, request.entry):
-            files[request.entry] = found
-            for name, parts in file_entries(graph, found, request.reason).items():
+        elif artifacts := matching_files(graph, request.entry):
+            files[request.entry] = artifacts
+            for name, parts in file_entries(graph, artifacts, request.reason).items():
                 for key, added in parts.items():
                     entries.setdefault(name, {}).setdefault(key, {}).update(added)
         else:
@@ -115,20 +115,20 @@ def _entries(
     return entries, files
 
 
-def _named(
+def _targets(
     graph: Graph,
     root: Path,
     requests: Sequence[Request],
     entries: Mapping[str, Any],
     files: Mapping[str, Sequence[Artifact]],
-) -> dict[tuple[str, str], Named]:
-    """Return (part of a list, entry) -> what it names, for every request."""
-    named = {(KINDS[request.kind][0], request.entry): Named() for request in requests}
+) -> dict[tuple[str, str], Target]:
+    """Return (part of a list, entry) -> pages and files that it names, for every request."""
+    targets = {(KINDS[request.kind][0], request.entry): Target() for request in requests}
     for entry, states in files.items():
-        named["files", entry].files.update((state.path, state) for state in states)
+        targets["files", entry].files.update((state.path, state) for state in states)
     withdrawn = WithdrawnPages.model_validate(entries.get(PAGES.as_posix(), {}))
     if not withdrawn:
-        return named
+        return targets
     pages, with_pages = find_pages(graph, root, withdrawn.holds)
     # A page has the name of its raw file, an artifact its path.
     by_name: dict[str, list[Artifact]] = defaultdict(list)
@@ -139,15 +139,15 @@ def _named(
                 by_name[name].append(file)
     for page in pages:
         for key in withdrawn.entries_of(page.url):
-            named[key].pages.add((page.file, page.record))
-            named[key].files.update((file.path, file) for file in by_name[page.file])
-    _add_uncleaned(graph, root, withdrawn, named)
-    _add_steps(graph, root, withdrawn, named)
-    return named
+            targets[key].pages.add((page.file, page.record))
+            targets[key].files.update((file.path, file) for file in by_name[page.file])
+    _add_uncleaned(graph, root, withdrawn, targets)
+    _add_steps(graph, root, withdrawn, targets)
+    return targets
 
 
 def _add_uncleaned(
-    graph: Graph, root: Path, withdrawn: WithdrawnPages, named: Mapping[tuple[str, str], Named]
+    graph: Graph, root: Path, withdrawn: WithdrawnPages, targets: Mapping[tuple[str, str], Target]
 ) -> None:
     """Add pages of WET files that no cleaned shard is of, as after an earlier withdrawal."""
     cleaned = {file.path for job in _jobs(graph, CLEANED) for file in job.inputs}
@@ -157,27 +157,27 @@ def _add_uncleaned(
             continue
         for record, urls in enumerate(urls_of_records(path)):
             for key in {key for url in urls for key in withdrawn.entries_of(url)}:
-                named[key].pages.add((path.name, record))
-                named[key].files[file.path] = file
+                targets[key].pages.add((path.name, record))
+                targets[key].files[file.path] = file
 
 
 def _add_steps(
-    graph: Graph, root: Path, withdrawn: WithdrawnPages, named: Mapping[tuple[str, str], Named]
+    graph: Graph, root: Path, withdrawn: WithdrawnPages, targets: Mapping[tuple[str, str], Target]
 ) -> None:
     """Count the steps of pre-training that read the pages of each request."""
     trainings = [job for job in graph.jobs.values() if job.rule == "pretrain"]
     shards = [
         file for job in _jobs(graph, (CORPUS,)) for file in job.outputs if is_corpus(graph, file)
     ]
-    seen: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    steps_by_job: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for shard, rows in corpus_rows(graph, root, shards) if trainings else ():
-        held = [row for row in rows if withdrawn.holds(row.url)]
-        for page in pages_with_steps(graph, root, shard, held, trainings):
+        withdrawn_rows = [row for row in rows if withdrawn.holds(row.url)]
+        for page in pages_with_steps(graph, root, shard, withdrawn_rows, trainings):
             for key in withdrawn.entries_of(page.row.url):
                 for job, steps in page.steps.items():
-                    seen[key][job].update(steps or ())
-    for key, jobs in seen.items():
-        named[key].steps.update({job: len(steps) for job, steps in jobs.items()})
+                    steps_by_job[key][job].update(steps or ())
+    for key, jobs in steps_by_job.items():
+        targets[key].steps.update({job: len(steps) for job, steps in jobs.items()})
 
 
 def _jobs(graph: Graph, rules: tuple[str, ...]) -> list[Job]:
@@ -185,26 +185,26 @@ def _jobs(graph: Graph, rules: tuple[str, ...]) -> list[Job]:
 
 
 def _check_rows(
-    root: Path, path: Path, requests: Sequence[Request], named: Mapping[tuple[str, str], Named]
+    root: Path, path: Path, requests: Sequence[Request], targets: Mapping[tuple[str, str], Target]
 ) -> None:
     """Refuse rows that were not read: without the job that read it no file of rows is redacted.
 
     Raises:
         LineageError: a row is in no corpus and not withdrawn.
     """
-    held = read_pages(root / PAGES)
+    withdrawn = read_pages(root / PAGES)
     faults = [
         f"{path} line {request.line}: {request.value}: no row of this id was read"
         for request in requests
         if request.kind == "row"
-        and not named["urls", request.entry].files
-        and not held.holds(request.entry)
+        and not targets["urls", request.entry].files
+        and not withdrawn.holds(request.entry)
     ]
     if faults:
-        raise LineageError("\n".join([*faults, "nothing was withdrawn; run snakemake first"]))
+        raise LineageError("\n".join([*faults, "nothing was withdrawn; build the run first"]))
 
 
-def _check_share(graph: Graph, root: Path, path: Path, named: Any, max_share: float) -> None:
+def _check_share(graph: Graph, root: Path, path: Path, targets: Any, max_share: float) -> None:
     """Refuse a list that names more of the pages than its user may think.
 
     Raises:
@@ -218,7 +218,7 @@ def _check_share(graph: Graph, root: Path, path: Path, named: Any, max_share: fl
         if file.path.endswith(".parquet") and (root / file.path).is_file()
     }
     total = sum(pq.read_metadata(root / shard).num_rows for shard in sorted(shards))
-    pages = len(set().union(*(item.pages for item in named)))
+    pages = len(set().union(*(target.pages for target in targets)))
     if total and 100 * pages / total > max_share:
         raise LineageError(
             f"--list {path} names {pages} of {total} pages ({100 * pages / total:.1f} %), over "
@@ -226,11 +226,11 @@ def _check_share(graph: Graph, root: Path, path: Path, named: Any, max_share: fl
         )
 
 
-def _source(path: Path, named: Mapping[tuple[str, str], Named]) -> RawSource:
-    starts = {file.key: file for item in named.values() for file in item.files.values()}
+def _source(path: Path, targets: Mapping[tuple[str, str], Target]) -> RawSource:
+    starts = {file.key: file for target in targets.values() for file in target.files.values()}
     pages = tuple(
         CrawlPage(file, record, "", "", None)
-        for file, record in sorted(set().union(*(item.pages for item in named.values())))
+        for file, record in sorted(set().union(*(target.pages for target in targets.values())))
     )
     paths = tuple(dict.fromkeys(file.path for file in starts.values()))
     return RawSource("list", str(path), tuple(starts.values()), paths, pages)
@@ -241,19 +241,19 @@ def _facts(
     path: Path,
     graph: Graph,
     requests: Sequence[Request],
-    named: Mapping[tuple[str, str], Named],
+    targets: Mapping[tuple[str, str], Target],
     withdrawal: Withdrawal,
 ) -> dict[str, Any]:
-    """Return what the receipt states, as far as it is known before anything is deleted."""
+    """Return the statements of the receipt that are known before anything is deleted."""
     signed_at = now()
     list_sha256 = sha256_of(path)
     impacts: dict[tuple[str, ...], dict[str, Any]] = {}
     items, salts = [], []
     for request in requests:
-        found = named[KINDS[request.kind][0], request.entry]
-        files = tuple(sorted(found.files))
+        target = targets[KINDS[request.kind][0], request.entry]
+        files = tuple(sorted(target.files))
         if files not in impacts:
-            impacts[files] = _impact(graph, list(found.files.values()))
+            impacts[files] = _impact(graph, list(target.files.values()))
         salt = new_salt()
         items.append(
             {
@@ -261,9 +261,9 @@ def _facts(
                 "date": request.date,
                 "kind": request.kind,
                 "item": item_hash(salt, request.kind, request.entry),
-                "pages": len(found.pages),
+                "pages": len(target.pages),
                 "files": list(files),
-                "steps": dict(sorted(found.steps.items())),
+                "steps": dict(sorted(target.steps.items())),
                 **impacts[files],
             }
         )
@@ -276,10 +276,10 @@ def _facts(
         "signer": _fingerprint(root),
         "requests": items,
         "artifacts": [
-            [item["path"], item["sha256"]]
+            [output["path"], output["sha256"]]
             for outputs in withdrawal.touched["outputs"].values()
-            for item in outputs
-            if item["path"] in set(withdrawal.pruned)
+            for output in outputs
+            if output["path"] in set(withdrawal.pruned)
         ],
         "salts": salts,
     }

@@ -38,9 +38,9 @@ class Withdrawal:
     Attributes:
         kind: file, url, domain or list.
         name: of the source, or path of the list.
-        entries: list of withdrawn sources -> its part -> entry -> reason: what is added.
+        entries: list of withdrawn sources -> its part -> entry -> reason: the additions.
         raw: the source, as JSON.
-        touched: what depends on it, before any deletion, as JSON.
+        touched: its dependents, before any deletion, as JSON.
         scores: score files among them.
         asked: the source as the user named it.
         reason: why it is withdrawn.
@@ -59,7 +59,7 @@ class Withdrawal:
         remote_states: remote -> what became of them there.
         by_hand: other copies, for the user to delete.
         dry_run: whether nothing was changed.
-        receipt: of a list: what the receipt states of each request before anything is deleted.
+        receipt: of a list: the receipt's statements on each request, from before any deletion.
         receipt_path: the receipt, once it is written.
     """
 
@@ -139,18 +139,21 @@ class Withdrawal:
     def _request_lines(self) -> list[str]:
         """Return a line for each of the first requests that pages match, and the sums."""
         requests = self.receipt.get("requests", [])
-        found = [item for item in requests if item["pages"] or item["files"]]
+        with_matches = [request for request in requests if request["pages"] or request["files"]]
         lines = [
-            f"  {item['request']} ({item['kind']}): {item['pages']} pages in {len(item['files'])} "
-            f"raw files; {len(item['scores'])} scores depend on them; read in "
-            f"{sum(item['steps'].values())} steps of pre-training"
-            for item in found[:MAX_REQUESTS_SHOWN]
+            f"  {request['request']} ({request['kind']}): {request['pages']} pages in "
+            f"{len(request['files'])} raw files; {len(request['scores'])} scores depend on "
+            f"them; read in {sum(request['steps'].values())} steps of pre-training"
+            for request in with_matches[:MAX_REQUESTS_SHOWN]
         ]
-        if len(found) > MAX_REQUESTS_SHOWN:
-            lines.append(f"  and {len(found) - MAX_REQUESTS_SHOWN} more (--json lists all)")
+        if len(with_matches) > MAX_REQUESTS_SHOWN:
+            lines.append(f"  and {len(with_matches) - MAX_REQUESTS_SHOWN} more (--json lists all)")
         if not requests:
             return []
-        return [f"{len(requests)} requests, {len(found)} of them name something here", *lines]
+        return [
+            f"{len(requests)} requests, {len(with_matches)} of them name something here",
+            *lines,
+        ]
 
     def _remote_lines(self) -> list[str]:
         if self.remote_states:

@@ -5,37 +5,19 @@ question cannot be answered.
 """
 
 import argparse
-import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
 
-from t5repro.cli.parsers import Commands, Handler, OutputFile, Writes, add_command
+from t5repro.cli.answers import FINDINGS, OK, add_question, print_answer, print_json, print_text
+from t5repro.cli.parsers import Commands, OutputFile
+from t5repro.cli.verify import add_verify
 from t5repro.errors import SettingsError
-from t5repro.files import TEMPORARY_PREFIX
-from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph, load_graph
-from t5repro.lineage.store import WORK, Folder, Revision, open_store
-from t5repro.progress import printable
-
-OK, FINDINGS = 0, 1
-
-
-class Answer(Protocol):
-    """The answer to an audit question."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain JSON values."""
-
-    def to_text(self) -> str:
-        """Return the answer as human-readable text."""
+from t5repro.lineage.store import Folder, Revision, open_store
 
 
 def add_audit(commands: Commands) -> None:
     """Add the commands to the parser."""
-    trace = _add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
+    trace = add_question(commands, "trace", _trace, "follow an artifact back to the raw files")
     trace.add_argument(
         "artifact", nargs="?", help="file, scores.json#task, prefix of a SHA-256, or a URL"
     )
@@ -52,7 +34,7 @@ def add_audit(commands: Commands) -> None:
     )
     trace.add_argument("--svg", type=OutputFile, help="write the graph as an SVG file")
     trace.add_argument("--html", type=OutputFile, help="write the graph as an HTML page with links")
-    pages = _add_question(
+    pages = add_question(
         commands, "pages", _pages, "count the pages behind a score, by domain and training"
     )
     pages.add_argument("artifact", help="scores.json, scores.json#task, or another artifact")
@@ -62,54 +44,34 @@ def add_audit(commands: Commands) -> None:
         metavar="FILE",
         help="write every page with the steps that read it",
     )
-    found = _add_question(
+    contamination = add_question(
         commands,
         "contamination",
         _contamination,
         "find evaluated rows in the corpus, and the scores without them",
     )
-    found.add_argument("artifact", help="scores.json, or scores.json#task")
-    found.add_argument(
+    contamination.add_argument("artifact", help="scores.json, or scores.json#task")
+    contamination.add_argument(
         "--method",
         nargs="+",
         default=["longest"],
         help="methods that decide: longest (default), gpt3, palm, palm_any, llama2, exact, near",
     )
-    found.add_argument(
+    contamination.add_argument(
         "--words", type=int, help="length of a shared run that counts for longest; default 8"
     )
-    found.add_argument(
+    contamination.add_argument(
         "--csv", type=OutputFile, metavar="FILE", help="write every field that is found"
     )
-    verify = _add_question(
-        commands, "verify", _verify, "check every file against its manifests, records and lock"
-    )
-    verify.add_argument("rev", nargs="?", help="git revision: check its objects in DVC's cache")
-    verify.add_argument("--deep", action="store_true", help="read every byte again")
-    verify.add_argument(
-        "--environment",
-        action="store_true",
-        help="check the installed packages instead: every file, versions, start files, byte code",
-    )
-    verify.add_argument(
-        "--study", type=Path, metavar="FOLDER", help="check the archive of a committed study"
-    )
-    verify.add_argument(
-        "--unpack", type=Path, metavar="FOLDER", help="with --study: new folder for its files"
-    )
-    verify.add_argument(
-        "--receipt", type=Path, metavar="FILE", help="check a receipt of removals instead"
-    )
-    verify.add_argument("--item", default="", help="with --receipt: URL, domain or file asked for")
-    verify.add_argument("--salt", default="", help="with --item: the salt its requester has")
-    impact = _add_question(
+    add_verify(commands)
+    impact = add_question(
         commands, "impact", _impact, "list the artifacts that depend on a raw source"
     )
     impact.add_argument("raw", help="raw file, URL or domain")
     impact.add_argument(
         "--all-revisions", action="store_true", help="include every revision of the git history"
     )
-    withdraw = _add_question(
+    withdraw = add_question(
         commands,
         "withdraw",
         _withdraw,
@@ -137,10 +99,10 @@ def add_audit(commands: Commands) -> None:
     withdraw.add_argument(
         "--delete-remote", action="store_true", help="delete its objects from DVC's remotes"
     )
-    diff = _add_question(commands, "diff", _diff, "print where two runs diverge, and why")
+    diff = add_question(commands, "diff", _diff, "print where two runs diverge, and why")
     diff.add_argument("a", help="git revision, or folder with results")
     diff.add_argument("b", help="the other one; . is the working tree")
-    rebuild = _add_question(
+    rebuild = add_question(
         commands, "rebuild", _rebuild, "rebuild jobs in a clean clone and compare the results"
     )
     rebuild.add_argument("stage", nargs="?", help="rule, or rule/node, or run/rule/node")
@@ -167,32 +129,6 @@ def add_audit(commands: Commands) -> None:
     )
 
 
-def _add_question(
-    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
-) -> argparse.ArgumentParser:
-    parser = add_command(commands, name, handler, meaning, writes=writes)
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    return parser
-
-
-def _print(answer: Answer, arguments: argparse.Namespace) -> None:
-    if arguments.json:
-        print_json(answer.to_json())
-    else:
-        print_text(answer.to_text())
-
-
-def print_json(values: dict[str, Any]) -> None:
-    """Print an answer as JSON."""
-    # ASCII: valid JSON whatever the encoding of the terminal.
-    sys.stdout.write(json.dumps(values, sort_keys=True) + "\n")
-
-
-def print_text(text: str) -> None:
-    """Print an answer without characters that act on a terminal."""
-    sys.stdout.write(printable(text))
-
-
 def _trace(arguments: argparse.Namespace) -> int:
     store = open_store(Path(), arguments.rev)
     graph = load_graph(store)
@@ -207,9 +143,9 @@ def _trace(arguments: argparse.Namespace) -> int:
 
     if arguments.pages:
         shard = pages_of_shard(graph, store, arguments.artifact)
-        _print(shard, arguments)
+        print_answer(shard, arguments)
         return OK if shard.is_complete else FINDINGS
-    _print(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
+    print_answer(trace_url(graph, store, arguments.artifact, with_steps=arguments.steps), arguments)
     return OK
 
 
@@ -219,7 +155,7 @@ def _trace_text(graph: Graph, store: Folder | Revision, arguments: argparse.Name
     refused = [name for name in ("pages", "svg", "html") if getattr(arguments, name)]
     if refused:
         raise SettingsError(f"trace --text writes no --{refused[0]}: leave it out, or take --json")
-    _print(trace_text(graph, store, arguments.text, arguments.artifact), arguments)
+    print_answer(trace_text(graph, store, arguments.text, arguments.artifact), arguments)
     return OK
 
 
@@ -231,7 +167,7 @@ def _pages(arguments: argparse.Namespace) -> int:
     pages = score_pages(load_graph(store), store, arguments.artifact)
     if arguments.csv:
         write_text(arguments.csv, pages.to_csv())
-    _print(pages, arguments)
+    print_answer(pages, arguments)
     return OK if pages.is_complete else FINDINGS
 
 
@@ -249,7 +185,7 @@ def _contamination(arguments: argparse.Namespace) -> int:
     )
     if arguments.csv:
         write_text(arguments.csv, found.to_csv())
-    _print(found, arguments)
+    print_answer(found, arguments)
     return OK
 
 
@@ -277,80 +213,12 @@ def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.
     return FINDINGS if answer.broken or refuted else OK
 
 
-def _verify(arguments: argparse.Namespace) -> int:
-    from t5repro.lineage.verify import verify_tree
-    from t5repro.lineage.verify_revision import verify_revision
-
-    if arguments.environment:
-        return _verify_environment(arguments)
-    if arguments.study or arguments.unpack:
-        return _verify_study(arguments)
-    if arguments.receipt or arguments.item or arguments.salt:
-        return _verify_receipt(arguments)
-    store = open_store(Path(), arguments.rev)
-    if isinstance(store, Revision):
-        verdict = verify_revision(store, deep=arguments.deep)
-    else:
-        verdict = verify_tree(store.root, deep=arguments.deep, check_contents=_check_reports)
-    _print(verdict, arguments)
-    return FINDINGS if verdict.findings else OK
-
-
-def _check_reports(root: Path, graph: Graph) -> Iterator[Finding]:
-    if any(job.rule == "report" for job in graph.jobs.values()):
-        from t5repro.report.check import check_reports  # imports all settings and the report
-
-        yield from check_reports(root, graph)
-
-
-def _verify_receipt(arguments: argparse.Namespace) -> int:
-    from t5repro.audit.receipt_check import check_receipt
-
-    if arguments.receipt is None or arguments.rev:
-        raise SettingsError(
-            "verify --receipt FILE checks this checkout: --item and --salt belong to it, a "
-            "revision does not"
-        )
-    check = check_receipt(Path(), arguments.receipt, item=arguments.item, salt=arguments.salt)
-    _print(check, arguments)
-    return FINDINGS if check.findings else OK
-
-
-def _verify_study(arguments: argparse.Namespace) -> int:
-    from t5repro.lineage.verify_study import verify_study
-
-    if not arguments.study or arguments.rev:
-        raise SettingsError(
-            "verify checks either a revision or a study, and --unpack FOLDER is for a study: "
-            "t5repro verify --study STUDY --unpack FOLDER"
-        )
-    if arguments.unpack:
-        verdict = verify_study(arguments.study, arguments.unpack)
-    else:
-        Path(WORK).mkdir(exist_ok=True)  # inside the checkout git knows the commits of the records
-        with TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=WORK) as folder:
-            verdict = verify_study(arguments.study, Path(folder))
-    _print(verdict, arguments)
-    return FINDINGS if verdict.findings else OK
-
-
-def _verify_environment(arguments: argparse.Namespace) -> int:
-    from t5repro.lineage.verify_environment import verify_environment
-
-    if arguments.rev:
-        raise SettingsError(
-            f"verify --environment checks this machine and no revision ({arguments.rev}); leave "
-            "one of them out"
-        )
-    verdict = verify_environment(Path())
-    _print(verdict, arguments)
-    return FINDINGS if verdict.findings else OK
-
-
 def _impact(arguments: argparse.Namespace) -> int:
     from t5repro.audit.impact import source_impact
 
-    _print(source_impact(Path(), arguments.raw, all_revisions=arguments.all_revisions), arguments)
+    print_answer(
+        source_impact(Path(), arguments.raw, all_revisions=arguments.all_revisions), arguments
+    )
     return OK
 
 
@@ -370,11 +238,11 @@ def _withdraw(arguments: argparse.Namespace) -> int:
         if (value := getattr(arguments, name)) not in ("", None)
     }
     if arguments.list:
-        _print(withdraw_list(Path(), arguments.list, **common, **of_list), arguments)
+        print_answer(withdraw_list(Path(), arguments.list, **common, **of_list), arguments)
     elif of_list:
         raise SettingsError(f"--{next(iter(of_list)).replace('_', '-')} belongs to --list; add it")
     else:
-        _print(withdraw(Path(), arguments.raw, **common), arguments)
+        print_answer(withdraw(Path(), arguments.raw, **common), arguments)
     return OK
 
 
@@ -382,7 +250,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     from t5repro.lineage.diff import compare, load_side
 
     difference = compare(load_side(Path(), arguments.a), load_side(Path(), arguments.b))
-    _print(difference, arguments)
+    print_answer(difference, arguments)
     return FINDINGS if difference.divergences else OK
 
 
@@ -405,5 +273,5 @@ def _rebuild(arguments: argparse.Namespace) -> int:
         run=Invocation(arguments.profile, arguments.configfile, tuple(arguments.config)),
         clean=CleanEnvironment(**options) if arguments.clean else None,
     )
-    _print(verdict, arguments)
+    print_answer(verdict, arguments)
     return OK if verdict.holds else FINDINGS

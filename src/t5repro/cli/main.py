@@ -54,11 +54,11 @@ SECTIONS = (
             estimate.add_estimate,
             results.add_results,
             predict.add_predict,
+            weights.add_weights,
         ),
     ),
     ("audit", (audit.add_audit, runs.add_runs, export.add_export)),
     ("versions with DVC", (versions.add_versions,)),
-    ("exchange with other libraries", (weights.add_weights,)),
     ("jobs", (stages.add_stages,)),
 )
 
@@ -170,5 +170,5 @@ def _section(commands: Commands, title: str, listed: set[str]) -> str:
     lines = [f"{title}:"]
     for name, command in commands.choices.items():
         if name not in listed:
-            lines.append(f"  {name:12} {command.description}")
+            lines.append(f"  {name:13}  {command.description}")
     return "\n".join(lines)

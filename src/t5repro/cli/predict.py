@@ -68,19 +68,19 @@ def _answers(arguments: argparse.Namespace) -> "Iterator[Prediction]":
 
     # All at once: a batch has several inputs, and the warning needs their total.
     lines = list(_inputs(arguments))
-    inputs = [(row, place) for row, place in lines if row is not None]
+    inputs = [(row, location) for row, location in lines if row is not None]
     answer = _row_answers if arguments.task else _text_answers
     answers = answer(arguments, inputs)
-    if cut := [place for (_, place), a in zip(inputs, answers, strict=True) if a.truncated]:
+    if cut := [location for (_, location), a in zip(inputs, answers, strict=True) if a.truncated]:
         print(
             f"t5repro predict: {len(cut)} of {len(inputs)} inputs are longer than the run's "
             f"evaluate.inputs_length, and their ends were cut off; the first: {cut[0]}",
             file=sys.stderr,
         )
     # Blank lines were not predicted; they return to their places here.
-    answered = iter(answers)
+    remaining_answers = iter(answers)
     for row, _ in lines:
-        yield Prediction("", "") if row is None else next(answered)
+        yield Prediction("", "") if row is None else next(remaining_answers)
 
 
 def _text_answers(
@@ -88,7 +88,7 @@ def _text_answers(
 ) -> "list[Prediction]":
     from t5repro.inference.load import holds_run, load, load_model
 
-    texts = [_text_of(row, place) if isinstance(row, dict) else row for row, place in inputs]
+    texts = [_text_of(row, location) if isinstance(row, dict) else row for row, location in inputs]
     # A run has models to choose from; a folder of exported weights is one model.
     if arguments.rev or holds_run(Path(arguments.run)):
         run = load(arguments.run, revision=arguments.rev)
@@ -116,7 +116,7 @@ def _row_answers(
             "--task is for a network of labels, which writes no text; leave --beam and "
             "--log-probabilities out"
         )
-    rows = [_row_of(row, place) for row, place in inputs]
+    rows = [_row_of(row, location) for row, location in inputs]
     if not arguments.rev and not holds_run(Path(arguments.run)):
         raise SettingsError(f"{arguments.run} is one model, no run; leave --task out")
     run = load(arguments.run, revision=arguments.rev)
@@ -135,11 +135,13 @@ def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
         prefixes = list(run.prefixes(experiment=experiment).values())
     except ArtifactError:  # answers do not need the predictions of the stage
         return experiment
-    others = sum(not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts)
-    if others and prefixes and all(prefixes):  # a task without a prefix takes any text
+    unprefixed_count = sum(
+        not text.startswith(tuple(p.rstrip() for p in prefixes)) for text in texts
+    )
+    if unprefixed_count and prefixes and all(prefixes):  # a task without a prefix takes any text
         print(
-            f"t5repro predict: {others} of {len(texts)} inputs begin with no prefix of the tasks "
-            f"of {run.name}; a right beginning is {prefixes[0]!r}",
+            f"t5repro predict: {unprefixed_count} of {len(texts)} inputs begin with no prefix of the "
+            f"tasks of {run.name}; a right beginning is {prefixes[0]!r}",
             file=sys.stderr,
         )
     return experiment
@@ -161,47 +163,49 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
         raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
     has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
     for number, line in enumerate(lines, start=1):
-        place = f"{name} line {number}"
+        location = f"{name} line {number}"
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise RawDataError(f"{place} is not UTF-8 (byte {error.start}); convert it") from error
+            raise RawDataError(
+                f"{location} is not UTF-8 (byte {error.start}); convert it"
+            ) from error
         if text.strip():
-            yield _object_of(text, place) if has_objects else text, place
+            yield _object_of(text, location) if has_objects else text, location
         else:
-            yield None, place
+            yield None, location
 
 
-def _object_of(line: str, place: str) -> dict[str, Any]:
+def _object_of(line: str, location: str) -> dict[str, Any]:
     """Return a JSON object; one without keys for other JSON."""
     try:
         row = parse_json(line.encode())
     except ValueError as error:
         raise RawDataError(
-            f"{place} is not JSON ({error}); correct it, or name a file with a text per line"
+            f"{location} is not JSON ({error}); correct it, or name a file with a text per line"
         ) from error
     # The caller then names the missing key, which also says what a line must be.
     return row if isinstance(row, dict) else {}
 
 
-def _row_of(row: Any, place: str) -> dict[str, Any]:
+def _row_of(row: Any, location: str) -> dict[str, Any]:
     """Return a row of a task: the object of a JSON line, or the segments of a text."""
     if isinstance(row, str):
         return {"segments": row.split("\t")}
     if not isinstance(row.get("segments"), list):
         raise RawDataError(
-            f"{place}: 'segments' is {row.get('segments')!r}; each line of a .jsonl file is an "
+            f"{location}: 'segments' is {row.get('segments')!r}; each line of a .jsonl file is an "
             "object with the key 'segments', which is a list of texts"
         )
     return dict(row)
 
 
-def _text_of(row: dict[str, Any], place: str) -> str:
+def _text_of(row: dict[str, Any], location: str) -> str:
     """Return the value of the key ``inputs``."""
     text = row.get("inputs")
     if not isinstance(text, str):
         raise RawDataError(
-            f"{place}: 'inputs' is {text!r}; each line of a .jsonl file is an object with the key "
-            "'inputs', which is a text"
+            f"{location}: 'inputs' is {text!r}; each line of a .jsonl file is an object with the "
+            "key 'inputs', which is a text"
         )
     return text

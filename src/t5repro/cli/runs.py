@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from t5repro.cli.audit import FINDINGS, OK, print_json, print_text
+from t5repro.cli.answers import FINDINGS, OK, print_json, print_text
 from t5repro.cli.parsers import Commands, OutputFile, add_command
 
 

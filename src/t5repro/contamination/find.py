@@ -34,7 +34,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is searched.
+    """The files to search.
 
     Attributes:
         pages: Parquet files of the corpus, in the order of the ids.
@@ -65,13 +65,13 @@ def find(
     corpus: Corpus,
     run: Run = search_parts,
 ) -> dict[str, Any]:
-    """Return what the corpus has of evaluated rows, as plain JSON values.
+    """Return the passages of evaluated rows in the corpus, as plain JSON values.
 
     Args:
         tasks: task -> the task.
         rows: task -> its rows with predictions.
         methods: the methods.
-        corpus: what is searched.
+        corpus: files to search.
         run: searches parts, here or on a cluster.
 
     Returns:
@@ -92,9 +92,11 @@ def find(
             passages, size = run(search, parts)
             content["searched"].setdefault(source, {})[unit] = size
             for name, entry in _by_task(search, passages, parts, rows, corpus).items():
-                known = content["tasks"][name].setdefault(source, {"methods": {}, "found": []})
-                known["methods"] |= entry["methods"]
-                known["found"] += entry["found"]
+                source_entry = content["tasks"][name].setdefault(
+                    source, {"methods": {}, "found": []}
+                )
+                source_entry["methods"] |= entry["methods"]
+                source_entry["found"] += entry["found"]
     return content
 
 
@@ -105,7 +107,7 @@ def _by_task(
     rows: Mapping[str, Rows],
     corpus: Corpus,
 ) -> dict[str, dict[str, Any]]:
-    """Return task -> its methods and what is found of it in one source."""
+    """Return task -> its methods and its passages in one source."""
     lengths = [len(units) for units in search.units]
     verdicts: dict[str, list[Verdict]] = {}
     limits = {}
@@ -124,8 +126,8 @@ def _by_task(
         number: [name for name, values in verdicts.items() if values[number] == "dirty"]
         for number in sorted(passages)
     }
-    shown = {number: passages[number] for number, names in dirty.items() if names}
-    places = dict(_places(search, shown, parts, corpus))
+    dirty_passages = {number: passages[number] for number, names in dirty.items() if names}
+    first_pages = dict(_first_pages(search, dirty_passages, parts, corpus))
     entries: dict[str, dict[str, Any]] = {}
     for task in rows:
         numbers = [number for number, field in enumerate(search.fields) if field.task == task]
@@ -137,9 +139,16 @@ def _by_task(
                 for method in search.methods
             },
             "found": [
-                _found(search, number, shown[number], rows[task], dirty[number], places[number])
+                _passage_entry(
+                    search,
+                    number,
+                    dirty_passages[number],
+                    rows[task],
+                    dirty[number],
+                    first_pages[number],
+                )
                 for number in numbers
-                if number in shown
+                if number in dirty_passages
             ],
         }
     return entries
@@ -155,7 +164,7 @@ def _counts(
     """Return the verdicts of a method on the rows and the fields of a task."""
     of_row: dict[int, list[Verdict]] = {}
     of_field: dict[str, dict[int, Verdict]] = {}
-    roles, both = {}, set()
+    roles, rows_with_answer = {}, set()
     for number in numbers:
         field = search.fields[number]
         of_field.setdefault(field.name, {})[field.row] = verdicts[number]
@@ -164,7 +173,7 @@ def _counts(
         if field.role == "input":
             of_row[field.row].append(verdicts[number])
         if passages.get(number, NOTHING).pages_with_answer:
-            both.add(field.row)
+            rows_with_answer.add(field.row)
     rows = {row: verdict_of_row(values) for row, values in of_row.items()}
     return {
         "rows": counts_of(rows),
@@ -178,7 +187,7 @@ def _counts(
         },
         "dirty": [row for row, verdict in rows.items() if verdict == "dirty"],
         "unchecked": [row for row, verdict in rows.items() if verdict == "unchecked"],
-        "with_answer": sorted(both),
+        "with_answer": sorted(rows_with_answer),
     }
 
 
@@ -186,13 +195,13 @@ def _finite(value: float) -> float | None:
     return value if value < float("inf") else None
 
 
-def _found(
+def _passage_entry(
     search: Search,
     number: int,
     passages: FieldPassages,
     rows: Rows,
     methods: Sequence[str],
-    place: Mapping[str, Any],
+    first_page: Mapping[str, Any],
 ) -> dict[str, Any]:
     field = search.fields[number]
     return {
@@ -207,7 +216,7 @@ def _found(
         "pages_with_answer": passages.pages_with_answer,
         "methods": list(methods),
         "in_row": _in_row(search, field, number, passages),
-        **place,
+        **first_page,
     }
 
 
@@ -220,22 +229,22 @@ def _in_row(search: Search, field: Field, number: int, passages: FieldPassages) 
     return Vocabulary.load(search.vocabulary).decode(ids.tolist())
 
 
-def _places(
-    search: Search, shown: Passages, parts: Sequence[Part], corpus: Corpus
+def _first_pages(
+    search: Search, dirty_passages: Passages, parts: Sequence[Part], corpus: Corpus
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield field -> file and row of its first page, its URL, and the passage there."""
     by_part: dict[int, dict[int, list[int]]] = {}
-    for number, passages in shown.items():
-        place = passages.place
-        by_part.setdefault(place.part, {}).setdefault(place.document, []).append(number)
+    for number, passages in dirty_passages.items():
+        position = passages.place
+        by_part.setdefault(position.part, {}).setdefault(position.document, []).append(number)
     for part_number, documents in sorted(by_part.items()):
         part = parts[part_number]
         if part.ids:
-            yield from _places_in_ids(part, documents, shown, corpus)
+            yield from _first_pages_in_ids(part, documents, dirty_passages, corpus)
             continue
         for row, (name, text) in enumerate(named_texts(part)):
             for number in documents.get(row, ()):
-                passages = shown[number]
+                passages = dirty_passages[number]
                 unit = passages.place.unit
                 yield (
                     number,
@@ -248,15 +257,15 @@ def _places(
                 )
 
 
-def _places_in_ids(
-    part: Part, documents: Mapping[int, Sequence[int]], shown: Passages, corpus: Corpus
+def _first_pages_in_ids(
+    part: Part, documents: Mapping[int, Sequence[int]], dirty_passages: Passages, corpus: Corpus
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     vocabulary = Vocabulary.load(corpus.vocabulary)
     ids = read_ids(part.path, part.ids)
     offsets = read_offsets(part.path.with_suffix(".offsets"))
     for document, numbers in documents.items():
         for number in numbers:
-            passages = shown[number]
+            passages = dirty_passages[number]
             first = int(offsets[document]) + passages.place.unit
             begin = max(int(offsets[document]), first - AROUND_IDS)
             end = min(int(offsets[document + 1]), first + passages.longest + AROUND_IDS)

@@ -25,7 +25,7 @@ class Method:
         name: its name in settings and on pages.
         rule: the rule in words.
         source: where it was published.
-        measure: what it reads (`passages.FieldPassages`).
+        measure: the measure that it reads (`passages.FieldPassages`).
         dirty: from this value on a field is dirty: a number of words for ``longest``, else a share.
         unit: words, which no vocabulary changes, or ids of the experiment's vocabulary.
         seed: units of an n-gram that every passage begins from; fields with fewer are unchecked.

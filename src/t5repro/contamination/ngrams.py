@@ -26,14 +26,14 @@ class Hits(NamedTuple):
 
     Attributes:
         document: index of the document in its batch.
-        place: first unit in the batch.
+        position: first unit in the batch.
         field: number of the field.
         start: first unit in the field.
         length: number of units.
     """
 
     document: Int64
-    place: Int64
+    position: Int64
     field: Int64
     start: Int64
     length: Int64
@@ -45,35 +45,35 @@ class _Table:
 
     length: int
     hashes: Array
-    firsts: Int64  # of each hash in `places`, and the end
-    places: Int64
+    firsts: Int64  # of each hash in `positions`, and the end
+    positions: Int64
     shift: np.uint64
     is_possible: Array
 
     @classmethod
-    def of(cls, units: Array, places: Int64, length: int, hash_bits: int) -> "_Table":
-        all_hashes = _hashes(units, length, hash_bits)[places]
+    def of(cls, units: Array, positions: Int64, length: int, hash_bits: int) -> "_Table":
+        all_hashes = _hashes(units, length, hash_bits)[positions]
         order = np.argsort(all_hashes, kind="stable")
         hashes, firsts = np.unique(all_hashes[order], return_index=True)
         bits = min(len(hashes).bit_length() + TABLE_BITS_PER_NGRAM, MOST_TABLE_BITS, hash_bits)
         shift = np.uint64(hash_bits - bits)
         is_possible = np.zeros(1 << bits, np.bool_)
         is_possible[hashes >> shift] = True
-        ends = np.append(firsts, len(places))
-        return cls(length, hashes, ends, places[order], shift, is_possible)
+        ends = np.append(firsts, len(positions))
+        return cls(length, hashes, ends, positions[order], shift, is_possible)
 
     def candidates(self, hashes: Array) -> tuple[Int64, Int64]:
         """Return windows and places in the fields with equal hashes."""
         windows = np.flatnonzero(self.is_possible[hashes >> self.shift])
-        found = np.searchsorted(self.hashes, hashes[windows])
-        found[found == len(self.hashes)] = 0
-        is_equal = self.hashes[found] == hashes[windows]
-        windows, found = windows[is_equal], found[is_equal]
-        counts = self.firsts[found + 1] - self.firsts[found]
+        indices = np.searchsorted(self.hashes, hashes[windows])
+        indices[indices == len(self.hashes)] = 0
+        is_equal = self.hashes[indices] == hashes[windows]
+        windows, indices = windows[is_equal], indices[is_equal]
+        counts = self.firsts[indices + 1] - self.firsts[indices]
         # A window has as many entries as the fields have places with its hash.
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = self.places[np.repeat(self.firsts[found], counts) + within]
-        return np.repeat(windows, counts), places
+        positions = self.positions[np.repeat(self.firsts[indices], counts) + within]
+        return np.repeat(windows, counts), positions
 
 
 class NgramIndex:
@@ -94,39 +94,40 @@ class NgramIndex:
         self.starts = np.cumsum([0, *map(len, fields)])
         self._hash_bits = hash_bits
         self._tables = [
-            _Table.of(self.units, places, length, hash_bits)
+            _Table.of(self.units, positions, length, hash_bits)
             for length in range(min(shortest, seed), seed + 1)
-            if len(places := self._places(length))
+            if len(positions := self._ngram_positions(length))
         ]
 
-    def _places(self, length: int) -> Int64:
+    def _ngram_positions(self, length: int) -> Int64:
         """Return the first units of the n-grams of a length: of whole fields, if it is short."""
         sizes = np.diff(self.starts)
         if length < self.seed:
-            return self.starts[:-1][sizes == length]
-        counts = np.maximum(sizes - length + 1, 0)
+            counts = (sizes == length).astype(np.int64)
+        else:
+            counts = np.maximum(sizes - length + 1, 0)
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        places: Int64 = np.repeat(self.starts[:-1], counts) + within
-        return places
+        positions: Int64 = np.repeat(self.starts[:-1], counts) + within
+        return positions
 
     def hits(self, documents: Documents) -> list[Hits]:
         """Return the n-grams that documents have, by length."""
         hits = []
         for table in self._tables:
             hashes = _hashes(documents.units, table.length, self._hash_bits)
-            windows, places = table.candidates(hashes)
+            windows, positions = table.candidates(hashes)
             # Documents stand one after another: a window must not cross a border.
             inside = np.searchsorted(documents.starts, windows, side="right") - 1
             keep = windows + table.length <= documents.starts[inside + 1]
             for offset in range(table.length):
                 keep[keep] = (
-                    documents.units[windows[keep] + offset] == self.units[places[keep] + offset]
+                    documents.units[windows[keep] + offset] == self.units[positions[keep] + offset]
                 )
-            windows, places, inside = windows[keep], places[keep], inside[keep]
-            field = np.searchsorted(self.starts, places, side="right") - 1
+            windows, positions, inside = windows[keep], positions[keep], inside[keep]
+            field = np.searchsorted(self.starts, positions, side="right") - 1
             # An empty field starts where the next one does; the last of them has the units.
             lengths = np.full(len(windows), table.length)
-            hits.append(Hits(inside, windows, field, places - self.starts[field], lengths))
+            hits.append(Hits(inside, windows, field, positions - self.starts[field], lengths))
         return hits
 
 
@@ -136,15 +137,11 @@ def _hashes(units: Array, length: int, bits: int) -> Array:
         return np.zeros(0, np.uint64)
     power, part = 1, (units.astype(np.uint64) + np.uint64(1)) * np.uint64(MIX)
     part ^= part >> np.uint64(32)
-    total, covered = None, 0
+    total, covered = np.zeros(len(units) - length + 1, np.uint64), 0
     while True:
         if length & power:
-            ahead = part[: len(units) - length + 1] if total is None else part[covered:]
-            total = (
-                ahead.copy()
-                if total is None
-                else total * np.uint64(pow(BASE, power, 1 << 64)) + ahead[: len(total)]
-            )
+            ahead = part[covered : covered + len(total)]
+            total = total * np.uint64(pow(BASE, power, 1 << 64)) + ahead
             covered += power
         if covered == length:
             break

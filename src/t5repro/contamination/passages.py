@@ -1,4 +1,4 @@
-"""What documents have of a field: the measures that methods decide on.
+"""The passages of a field in documents: the measures that methods decide on.
 
 Measures of two parts of a corpus are merged by maxima, sums and unions, so that the order of the
 parts and their number change nothing. Of two equal passages the first place in the corpus is kept.
@@ -37,7 +37,7 @@ NOWHERE = Place(-1, -1, -1, -1)
 
 @dataclass
 class FieldPassages:
-    """What the documents have of a field.
+    """The passages of a field that documents have.
 
     Attributes:
         longest: units of the longest run in one document.
@@ -61,19 +61,19 @@ class FieldPassages:
     aligned: int = 0
     covered: set[int] = field(default_factory=set)
 
-    def merge(self, other: "FieldPassages") -> None:
-        """Add what other documents have."""
-        if other.longest > self.longest or (
-            other.longest == self.longest and other.place < self.place
+    def merge(self, addend: "FieldPassages") -> None:
+        """Add the passages in other documents."""
+        if addend.longest > self.longest or (
+            addend.longest == self.longest and addend.place < self.place
         ):
-            self.longest, self.place = other.longest, other.place
-        self.pages += other.pages
-        self.whole_pages += other.whole_pages
-        self.pages_with_answer += other.pages_with_answer
-        self.page_ngrams = max(self.page_ngrams, other.page_ngrams)
-        self.ngrams |= other.ngrams
-        self.aligned = max(self.aligned, other.aligned)
-        self.covered |= other.covered
+            self.longest, self.place = addend.longest, addend.place
+        self.pages += addend.pages
+        self.whole_pages += addend.whole_pages
+        self.pages_with_answer += addend.pages_with_answer
+        self.page_ngrams = max(self.page_ngrams, addend.page_ngrams)
+        self.ngrams |= addend.ngrams
+        self.aligned = max(self.aligned, addend.aligned)
+        self.covered |= addend.covered
 
     def to_json(self) -> dict[str, Any]:
         """Return the passages as plain JSON values."""
@@ -89,17 +89,17 @@ class FieldPassages:
 Passages = dict[int, FieldPassages]  # number of a field -> what documents have of it
 
 
-def merge(found: Passages, other: Passages) -> None:
+def merge(total: Passages, part: Passages) -> None:
     """Add the passages of other documents."""
-    for number, passages in other.items():
-        found.setdefault(number, FieldPassages()).merge(passages)
+    for number, passages in part.items():
+        total.setdefault(number, FieldPassages()).merge(passages)
 
 
 class Run(NamedTuple):
     """A run of equal units of a document and a field, maximal on its diagonal."""
 
     start: int  # in the field
-    place: int  # in the batch
+    position: int  # in the batch
     length: int
 
 
@@ -122,25 +122,25 @@ class Measuring:
     is_covered: bool
 
     def passages_in(self, documents: Documents, part: int, own_task: str = "") -> Passages:
-        """Return what a batch has of the fields, except of those of `own_task`."""
-        found: Passages = {}
+        """Return the passages of the fields in a batch, except of those of `own_task`."""
+        total: Passages = {}
         for document, number, runs in _runs_by_field(self.index.hits(documents)):
             if own_task and self.owners[number] == own_task:
                 continue
             first, end = documents.starts[document : document + 2].tolist()
             page = documents.units[first:end]
-            place = (part, int(documents.numbers[document]))
-            own = [run._replace(place=run.place - first) for run in runs]
-            passages = self._of_page(number, page, own, place)
-            found.setdefault(number, FieldPassages()).merge(passages)
-        return found
+            page_key = (part, int(documents.numbers[document]))
+            own = [run._replace(position=run.position - first) for run in runs]
+            passages = self._of_page(number, page, own, page_key)
+            total.setdefault(number, FieldPassages()).merge(passages)
+        return total
 
     def _of_page(
-        self, number: int, page: Array, runs: Sequence[Run], place: tuple[int, int]
+        self, number: int, page: Array, runs: Sequence[Run], page_key: tuple[int, int]
     ) -> FieldPassages:
         low, high = self.index.starts[number : number + 2].tolist()
         units = self.index.units[low:high]
-        best = min(runs, key=lambda run: (-run.length, run.place, run.start))
+        best = min(runs, key=lambda run: (-run.length, run.position, run.start))
         ngrams = {
             start
             for run in runs
@@ -150,7 +150,7 @@ class Measuring:
         answer = self.answers.get(number)
         return FieldPassages(
             longest=best.length,
-            place=Place(*place, best.place, best.start),
+            place=Place(*page_key, best.position, best.start),
             pages=1,
             whole_pages=int(is_whole),
             pages_with_answer=int(is_whole and answer is not None and contains(page, answer)),
@@ -165,19 +165,19 @@ def _runs_by_field(hits_by_length: Iterable[Hits]) -> Iterator[tuple[int, int, l
     """Yield document, field and runs of every pair with a hit."""
     by_field: dict[tuple[int, int], list[Run]] = {}
     for hits in hits_by_length:
-        diagonal = hits.place - hits.start
-        order = np.lexsort((hits.place, diagonal, hits.field, hits.document))
-        document, place, number, start, length = (values[order] for values in hits)
+        diagonal = hits.position - hits.start
+        order = np.lexsort((hits.position, diagonal, hits.field, hits.document))
+        document, position, number, start, length = (values[order] for values in hits)
         diagonal = diagonal[order]
         goes_on = (
             (document[1:] == document[:-1])
             & (number[1:] == number[:-1])
             & (diagonal[1:] == diagonal[:-1])
-            & (place[1:] == place[:-1] + 1)
+            & (position[1:] == position[:-1] + 1)
         )
-        firsts = np.flatnonzero(np.append(True, ~goes_on)) if len(place) else order
-        counts = np.diff(np.append(firsts, len(place)))
-        columns = (document, number, start, place)
+        firsts = np.flatnonzero(np.append(True, ~goes_on)) if len(position) else order
+        counts = np.diff(np.append(firsts, len(position)))
+        columns = (document, number, start, position)
         entries = zip(*(values[firsts].tolist() for values in columns), strict=True)
         lengths = (length[firsts] + counts - 1).tolist()
         for (page, of_field, in_field, in_page), size in zip(entries, lengths, strict=True):
@@ -199,7 +199,7 @@ def contains(page: Array, units: Array) -> bool:
 def _aligned(units: Array, page: Array, runs: Sequence[Run]) -> int:
     """Return the most units that stand at their places, of all places that a run suggests."""
     best = 0
-    for diagonal in {run.place - run.start for run in runs}:
+    for diagonal in {run.position - run.start for run in runs}:
         low, high = max(0, -diagonal), min(len(units), len(page) - diagonal)
         matches = units[low:high] == page[low + diagonal : high + diagonal]
         best = max(best, int(matches.sum()))
@@ -211,9 +211,9 @@ def _covered(units: Array, page: Array, runs: Sequence[Run]) -> set[int]:
     covered: set[int] = set()
     for run in runs:
         for shift in range(run.length - LLAMA_SEED + 1):
-            start, place = run.start + shift, run.place + shift
-            size = min(len(units) - start, len(page) - place)
-            is_equal = units[start : start + size] == page[place : place + size]
+            start, position = run.start + shift, run.position + shift
+            size = min(len(units) - start, len(page) - position)
+            is_equal = units[start : start + size] == page[position : position + size]
             mismatches = np.cumsum(~is_equal)
             ends = np.flatnonzero(is_equal & (mismatches <= LLAMA_MISMATCHES))
             length = int(ends[-1]) + 1

@@ -1,8 +1,7 @@
 """Search the fields of evaluated rows in a corpus, in this process or in several.
 
-Memory is that of the evaluated rows, their n-grams and what is found of them, and one batch of
-documents: about 60 bytes for each word of an evaluated field, and 100 MB for a batch. It does not
-grow with the corpus. A result is the same for any number of processes, and on Spark.
+Memory is that of the evaluated rows, their n-grams and their passages, and one batch of documents:
+about 60 bytes for each word of an evaluated field, and 100 MB for a batch. It does not grow with the corpus. A result is the same for any number of processes, and on Spark.
 """
 
 from collections.abc import Iterable, Sequence
@@ -87,22 +86,22 @@ class Search:
         )
 
     def in_part(self, part: Part, number: int) -> tuple[Passages, int]:
-        """Return what a part has of the fields, and its units.
+        """Return the passages of the fields in a part, and its units.
 
         Args:
             part: the part.
             number: its number among the parts of the corpus.
         """
-        found: Passages = {}
+        total: Passages = {}
         units = 0
         for documents in documents_of(part, self._numbers, self.batch_units):
             units += len(documents.units)
-            merge(found, self._measuring.passages_in(documents, number, part.task))
-        return found, units
+            merge(total, self._measuring.passages_in(documents, number, part.task))
+        return total, units
 
 
 def search_parts(search: Search, parts: Sequence[Part], processes: int = 1) -> tuple[Passages, int]:
-    """Return what a corpus has of the fields, and the units of the corpus.
+    """Return the passages of the fields in a corpus, and the units of the corpus.
 
     Args:
         search: the search.
@@ -119,9 +118,9 @@ def search_parts(search: Search, parts: Sequence[Part], processes: int = 1) -> t
 
 def merged(results: Iterable[tuple[Passages, int]]) -> tuple[Passages, int]:
     """Return the passages and the units of all parts."""
-    found: Passages = {}
+    total: Passages = {}
     units = 0
     for passages, count in results:
-        merge(found, passages)
+        merge(total, passages)
         units += count
-    return found, units
+    return total, units

@@ -1,7 +1,7 @@
 """The search on a Spark cluster: one task for each part, merged by the driver.
 
-A task returns what its part has of the evaluated rows, as a note; no text of a page is moved. The
-result is that of one machine.
+A task returns the passages of the evaluated rows in its part, as a note; no text of a page is
+moved. The result is that of one machine.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from t5repro.contamination.texts import Part
 
 
 def search_parts(spark: Any, search: Search, parts: Sequence[Part]) -> tuple[Passages, int]:
-    """Return what a corpus has of the fields, and the units of the corpus.
+    """Return the passages of the fields in a corpus, and the units of the corpus.
 
     Args:
         spark: session.
@@ -42,5 +42,5 @@ def search_parts(spark: Any, search: Search, parts: Sequence[Part]) -> tuple[Pas
 def _search(batches: Batches, search: Search, parts: Sequence[Part]) -> Batches:
     for number in task_numbers(batches):
         passages, units = search.in_part(parts[number], number)
-        found = [(field, values.to_json()) for field, values in passages.items()]
-        yield note_batch(NOTES, {"found": found, "units": units})
+        entries = [(field, values.to_json()) for field, values in passages.items()]
+        yield note_batch(NOTES, {"found": entries, "units": units})

@@ -33,19 +33,19 @@ def words_of(text: str) -> list[str]:
 
 def number_words(texts: Iterable[str]) -> dict[str, int]:
     """Return word -> its number from 1, of the words of texts."""
-    words = dict.fromkeys(word for text in texts for word in words_of(text))
-    return {word: number for number, word in enumerate(words, 1)}
+    distinct_words = dict.fromkeys(word for text in texts for word in words_of(text))
+    return {word: number for number, word in enumerate(distinct_words, 1)}
 
 
 def numbers_of(text: str, numbers: Mapping[str, int]) -> Array:
     """Return the words of a text as numbers, `UNKNOWN` if they have none, ``(words,)``."""
-    words = words_of(text)
-    return np.fromiter(map(numbers.get, words, repeat(UNKNOWN)), np.uint32, len(words))
+    text_words = words_of(text)
+    return np.fromiter(map(numbers.get, text_words, repeat(UNKNOWN)), np.uint32, len(text_words))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the documents: what one task of a search reads.
+    """A part of the documents: the input of one task of a search.
 
     Attributes:
         path: Parquet file of the corpus, file of examples, or file of ids.

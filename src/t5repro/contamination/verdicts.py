@@ -1,4 +1,4 @@
-"""Apply methods to what was found of the fields: dirty, clean, neither, or unchecked.
+"""Apply methods to the passages of the fields: dirty, clean, neither, or unchecked.
 
 A row is dirty if one of its input fields is; its context and its answer are counted apart. A row
 without an input field that is long enough is unchecked, and never counted as clean.
@@ -51,7 +51,7 @@ def verdict_of(
         method: the method.
         threshold: of the field (`thresholds`).
         length: units of the field.
-        passages: what was found of it.
+        passages: its passages.
     """
     if method.whole and length >= FEWEST_WORDS and passages.longest >= length:
         return "dirty"
@@ -66,7 +66,7 @@ def verdict_of(
 
 
 def measure_of(method: Method, length: int, passages: FieldPassages) -> float:
-    """Return what a method reads: a number of units, or a share."""
+    """Return the measure of a method: a number of units, or a share."""
     ngrams = max(length - NGRAM_WORDS + 1, 1)
     measures = {
         "longest": passages.longest,

@@ -65,10 +65,10 @@ def fetch_from_hub(address: str, origin: HubOrigin, folder: Path) -> Path:
 def hub_errors(
     name: str, page: str, *, refusal: type[T5ReproError] = RawDataError
 ) -> Iterator[None]:
-    """Say what a refusal of the Hub means and what to do about it.
+    """Explain a refusal of the Hub, with a cure.
 
     Args:
-        name: what is asked for.
+        name: the requested data set, model or file.
         page: address of its data set or model for people.
         refusal: type of an error that repetition does not cure.
 

@@ -173,7 +173,11 @@ def _values_of_seeds(rows: Sequence[ScoreRow]) -> Iterable[tuple[str, list[float
     values: dict[tuple[str, str], list[float]] = {}
     for (arm, column), value in scores.items():
         values.setdefault((experiment_of[arm], column), []).append(value)
-    return ((column, found) for (_, column), found in values.items() if len(found) > 1)
+    return (
+        (column, column_values)
+        for (_, column), column_values in values.items()
+        if len(column_values) > 1
+    )
 
 
 def column_powers(spread_of: Mapping[str, Spread], tables: Sequence[int]) -> list[ColumnPower]:

@@ -51,9 +51,9 @@ class Field:
 
     Attributes:
         key: section of the template and name, by which a file of answers names it.
-        title: what the template asks for.
+        title: the question of the template.
         value: the answer; None if it is open.
-        source: what the answer is from; of an open field, who can answer it.
+        source: origin of the answer; of an open field, who can answer it.
         stated: whether the provider states it.
     """
 
@@ -144,7 +144,7 @@ def _sources(run: Run, contents: Contents | None) -> list[Field]:
     provider = "the provider"
     period = f"{contents.first} to {contents.last}" if contents and contents.first else None
     is_own_crawl = bool(crawl) and not any(
-        mark in origin.origin.lower() for origin in crawl for mark in CRAWLS
+        crawl_name in origin.origin.lower() for origin in crawl for crawl_name in CRAWLS
     )
     return [
         Field("2.1.crawl", "publicly available data sets: crawls", _origins(crawl), RUN_FILE),
@@ -165,13 +165,13 @@ def _sources(run: Run, contents: Contents | None) -> list[Field]:
 
 
 def _origins(origins: list[Any]) -> str | None:
-    lines = [f"{item.origin} ({len(item.files)} files; {item.licence})" for item in origins]
+    lines = [f"{origin.origin} ({len(origin.files)} files; {origin.licence})" for origin in origins]
     return "; ".join(lines) or None
 
 
 def _synthetic(origins: list[Any]) -> str | None:
-    said = [item.origin for item in origins if "synthetic" in item.origin.lower()]
-    return f"yes: {'; '.join(said)}" if said else None
+    synthetic = [origin.origin for origin in origins if "synthetic" in origin.origin.lower()]
+    return f"yes: {'; '.join(synthetic)}" if synthetic else None
 
 
 def top_domains(contents: Contents) -> list[tuple[str, int, int]]:
@@ -191,7 +191,7 @@ def _domains(contents: Contents | None) -> str | None:
 
 def _processing(run: Run, corpus: Job) -> list[Field]:
     rules = "counter `rules` of the rule `c4`"
-    withdrawn, words = dropped(corpus, "withdrawn"), dropped(corpus, "bad_words")
+    withdrawn, bad_words = dropped(corpus, "withdrawn"), dropped(corpus, "bad_words")
     return [
         Field("3.1.signatory", "signatory of the code of practice", None, "the provider"),
         Field(
@@ -203,7 +203,7 @@ def _processing(run: Run, corpus: Job) -> list[Field]:
         Field(
             "3.2.illegal",
             "measures against illegal content",
-            None if words is None else f"lists of words dropped {words:,} pages",
+            None if bad_words is None else f"lists of words dropped {bad_words:,} pages",
             rules,
         ),
         Field("3.3.other", "other processing", processing_text(corpus) or None, rules),
@@ -211,10 +211,10 @@ def _processing(run: Run, corpus: Job) -> list[Field]:
 
 
 def processing_text(corpus: Job) -> str:
-    """Return what each rule received and kept, in the order of the rules."""
+    """Return the input and the output of each rule, in the order of the rules."""
     return "; ".join(
-        f"{item['rule']}: {item['kept']:,} of {item['in']:,} {item['unit']} kept"
-        for item in rule_counts(corpus)
+        f"{counts['rule']}: {counts['kept']:,} of {counts['in']:,} {counts['unit']} kept"
+        for counts in rule_counts(corpus)
     )
 
 
@@ -234,18 +234,18 @@ def answered(fields: list[Field], path: Path) -> list[Field]:
         raise LineageError(f"--answers {path}: cannot be read ({error})") from error
     if not isinstance(answers, dict):
         raise LineageError(f"--answers {path}: no table; write KEY: TEXT, such as 1.1.provider: …")
-    known = {field.key: field for field in fields}
+    by_key = {field.key: field for field in fields}
     for key, answer in answers.items():
-        if key not in known:
+        if key not in by_key:
             raise LineageError(
-                f"--answers {path}: {key!r} is no field; they are {', '.join(known)}"
+                f"--answers {path}: {key!r} is no field; they are {', '.join(by_key)}"
             )
         if not isinstance(answer, str) or not answer.strip():
             raise LineageError(f"--answers {path}: {key} is {answer!r}; expected a text")
-        value = known[key].value
+        value = by_key[key].value
         if value is not None and value != answer:
             raise LineageError(
-                f"--answers {path}: {key} is {answer!r}, and {known[key].source} says {value!r}; "
+                f"--answers {path}: {key} is {answer!r}, and {by_key[key].source} says {value!r}; "
                 "remove the answer"
             )
     return [

@@ -35,7 +35,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Contents:
-    """What the rows of the training split tell.
+    """Facts from the rows of the training split.
 
     Attributes:
         first: earliest time of a page; empty if no row has one.
@@ -99,7 +99,7 @@ def dropped(job: Job, rule: str) -> int | None:
     rules = rule_counts(job)
     if not rules:
         return None
-    return sum(sum(item["dropped"].values()) for item in rules if item["rule"] == rule)
+    return sum(sum(counts["dropped"].values()) for counts in rules if counts["rule"] == rule)
 
 
 def train_tokens(run: Run) -> int | None:
@@ -128,7 +128,7 @@ def contents_of(run: Run, job: Job) -> Contents:
             for url, size in zip(urls, sizes, strict=True):
                 pages, length = domains.get(name := domain_of(url), (0, 0))
                 domains[name] = (pages + 1, length + size)
-    ordered = dict(sorted(domains.items(), key=lambda item: (-item[1][1], item[0])))
+    ordered = dict(sorted(domains.items(), key=lambda entry: (-entry[1][1], entry[0])))
     return Contents(min(times, default=""), max(times, default=""), ordered)
 
 

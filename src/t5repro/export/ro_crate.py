@@ -90,8 +90,8 @@ def _check_folder(folder: Path, files: Collection[str]) -> None:
     if not folder.exists() or (folder / METADATA).is_file():
         return
     present = (path for path in folder.rglob("*") if not path.is_dir())
-    others = [path for path in present if not is_leftover(path.name)]
-    if any(path.relative_to(folder).as_posix() not in files for path in others):
+    contents = [path for path in present if not is_leftover(path.name)]
+    if any(path.relative_to(folder).as_posix() not in files for path in contents):
         raise LineageError(f"--output {folder}: contains other files; name an empty folder")
 
 

@@ -299,7 +299,7 @@ def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:
 def _piece_tags(row: SegmentRow, first_pieces: Sequence[int], tags: Sequence[int]) -> list[int]:
     """Return one more than the tag of each piece of a row: only the first ones of words have it."""
     of_pieces = [0] * len(row.ids)
-    for place, tag in zip(first_pieces, tags, strict=True):
-        if place:  # not of a word that was cut off
-            of_pieces[place] = tag + 1
+    for position, tag in zip(first_pieces, tags, strict=True):
+        if position:  # not of a word that was cut off
+            of_pieces[position] = tag + 1
     return of_pieces

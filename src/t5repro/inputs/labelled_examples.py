@@ -59,10 +59,10 @@ def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:
         return _span_examples(path, rows)
     if predicts_spans and all(_tags_of(row) is not None for _, row in rows):
         return _tag_examples(path, rows)
-    words: dict[int, str] = {}
+    word_by_index: dict[int, str] = {}
     texts = [texts_in(row, path, number) for number, row in rows]
-    targets = [_target(row, words, f"{path} line {number}") for number, row in rows]
-    return LabelledExamples(texts, targets, (), _answer_of(path, texts, words))
+    targets = [_target(row, word_by_index, f"{path} line {number}") for number, row in rows]
+    return LabelledExamples(texts, targets, (), _answer_of(path, texts, word_by_index))
 
 
 def _span_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
@@ -72,12 +72,12 @@ def _span_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
     """
     used = [(number, row) for number, row in rows if row.get(SPANS) or row["answer"] == []]
     # The text that the task reads back as no answer; none if every question has one.
-    words = tuple(dict.fromkeys(row["targets"] for _, row in used if not row.get(SPANS)))
+    no_answer_texts = tuple(dict.fromkeys(row["targets"] for _, row in used if not row.get(SPANS)))
     return LabelledExamples(
         [texts_in(row, path, number) for number, row in used],
         [0.0] * len(used),
         [_first_span(row) for _, row in used],
-        TaskAnswer("span", words, segments=2),
+        TaskAnswer("span", no_answer_texts, segments=2),
         left_out=len(rows) - len(used),
     )
 
@@ -104,11 +104,11 @@ def _tag_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
     texts = [texts_in(row, path, number) for number, row in rows]
     tags = [_tags_of(row) or () for _, row in rows]
     for (number, _), example, of_row in zip(rows, texts, tags, strict=True):
-        words = len(example.segments[0].split(" "))
-        if words != len(of_row):
+        word_count = len(example.segments[0].split(" "))
+        if word_count != len(of_row):
             raise ArtifactError(
-                f"{path} line {number} has {len(of_row)} tags and {words} words; each word needs "
-                "one: rerun the rule tasks"
+                f"{path} line {number} has {len(of_row)} tags and {word_count} words; each word "
+                "needs one: rerun the rule tasks"
             )
     inside = sorted({tag for of_row in tags for tag in of_row} - {OUTSIDE})
     words_of_tags = (OUTSIDE, *inside)
@@ -122,8 +122,8 @@ def _tag_examples(path: Path, rows: Sequence[NumberedRow]) -> LabelledExamples:
     )
 
 
-def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
-    """Return the label or number of a row, and add the word of the label to `words`.
+def _target(row: Mapping[str, Any], word_by_index: dict[int, str], line: str) -> float:
+    """Return the label or number of a row, and add the word of the label to `word_by_index`.
 
     Raises:
         ArtifactError: it is neither.
@@ -131,7 +131,10 @@ def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
     answer = row.get(NUMBER, row.get("answer"))
     if isinstance(answer, dict):  # of MultiRC, with the question's id
         answer = answer.get("label")
-    if isinstance(answer, int) and words.setdefault(answer, row["targets"]) != row["targets"]:
+    if (
+        isinstance(answer, int)
+        and word_by_index.setdefault(answer, row["targets"]) != row["targets"]
+    ):
         answer = None  # targets of one label differ, as those of Winograd schemas
     if not isinstance(answer, int | float):
         raise ArtifactError(
@@ -142,7 +145,9 @@ def _target(row: Mapping[str, Any], words: dict[int, str], line: str) -> float:
     return answer
 
 
-def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, str]) -> TaskAnswer:
+def _answer_of(
+    path: Path, texts: Sequence[SegmentTexts], word_by_index: Mapping[int, str]
+) -> TaskAnswer:
     """Return the kind of a task without spans, with its words by index.
 
     Raises:
@@ -154,16 +159,16 @@ def _answer_of(path: Path, texts: Sequence[SegmentTexts], words: Mapping[int, st
             f"{path} has rows with {sorted(counts)} options; all rows of a task need as many"
         )
     segments = _number_of_segments(texts)
-    if not words:
+    if not word_by_index:
         return TaskAnswer("number", segments=segments)
     options = counts.pop()
-    if options and sorted(words) != list(range(options)):
+    if options and sorted(word_by_index) != list(range(options)):
         raise ArtifactError(
-            f"{path} has rows with {options} options, of which the answers are {sorted(words)}; "
-            "each must be the answer of a row, which names its word: give it more examples"
+            f"{path} has rows with {options} options, of which the answers are "
+            f"{sorted(word_by_index)}; each must be the answer of a row, which names its word: give it more examples"
         )
     # A label that no training row has is never predicted; its column still has a word.
-    label_words = tuple(words.get(index, "") for index in range(max(words) + 1))
+    label_words = tuple(word_by_index.get(index, "") for index in range(max(word_by_index) + 1))
     return TaskAnswer("choice" if options else "label", label_words, segments)
 
 

@@ -144,8 +144,8 @@ def read_commits(root: Path, records: Iterable[Record], revision: str = "HEAD") 
             for name, version in PIN.findall(data):
                 pins[commit, path].setdefault(_normal(name.decode()), set()).add(version.decode())
     shallow = is_shallow(root)
-    known = [commit for commit, time in times.items() if time is not None]
-    outside = frozenset() if shallow else _outside(root, known, revision)
+    dated = [commit for commit, time in times.items() if time is not None]
+    outside = frozenset() if shallow else _outside(root, dated, revision)
     has_package = data_of[package] is not None or (root / SOURCES).is_dir()
     return Commits(times, files, pins, outside, shallow, has_package)
 
@@ -157,5 +157,5 @@ def _commit_time(commit: bytes | None) -> datetime | None:
 
 def _outside(root: Path, commits: Iterable[str], revision: str) -> frozenset[str]:
     # What can be reached from the commits and not from the revision: not they, if it has them.
-    listed = try_git(root, "rev-list", *commits, "--not", revision) or b""
-    return frozenset(listed.decode().split()).intersection(commits)
+    output = try_git(root, "rev-list", *commits, "--not", revision) or b""
+    return frozenset(output.decode().split()).intersection(commits)

@@ -144,12 +144,12 @@ def _statements(body: list[ast.stmt], own: frozenset[str]) -> Iterator[Statement
 
 
 def _statement(node: ast.stmt, own: frozenset[str]) -> Statement:
-    words: list[str] = []
+    tokens: list[str] = []
     names = _Names()
-    _collect(node, words, names)
+    _collect(node, tokens, names)
     binds = _bound_names(node)
     return Statement(
-        digest=_hash(words),
+        digest=_hash(tokens),
         binds=binds if binds is not None else _stored_names(node),
         has_effect=binds is None or not all(_makes_value(call, own) for call in _calls(node)),
         reads=tuple(sorted(names.reads)),
@@ -280,38 +280,38 @@ class _Names:
                 self.reads |= {n.id for n in ast.walk(expression) if isinstance(n, ast.Name)}
 
 
-def _collect(value: Any, words: list[str], names: _Names) -> None:
+def _collect(value: Any, tokens: list[str], names: _Names) -> None:
     """Append a syntax tree as words, and add the names in it.
 
     `ast.dump` would differ between releases of Python, as their trees have other empty fields.
     """
     if isinstance(value, ast.AST):
-        words.append(type(value).__name__)
+        tokens.append(type(value).__name__)
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
             # Kept as a pair: of `module.name` only this name is reached, not the whole module.
             names.attributes.add((value.value.id, value.attr))
-            words += ["value", "Name", value.value.id, "attr", value.attr]
-            words += [type(value.ctx).__name__, ")"]
+            tokens += ["value", "Name", value.value.id, "attr", value.attr]
+            tokens += [type(value.ctx).__name__, ")"]
             return
         names.add(value)
         for name in value._fields:
             field = getattr(value, name, None)
             # "kind" tells `u"…"` from `"…"`, which are one string.
             if field is not None and field != [] and name != "kind":
-                words.append(name)
-                _collect(field, words, names)
-        words.append(")")
+                tokens.append(name)
+                _collect(field, tokens, names)
+        tokens.append(")")
     elif isinstance(value, list):
         for element in value:
             if not _is_docstring(element):
-                _collect(element, words, names)
-        words.append("]")
+                _collect(element, tokens, names)
+        tokens.append("]")
     else:
-        words.append(repr(value))
+        tokens.append(repr(value))
 
 
-def _hash(words: list[str]) -> str:
-    joined = "\0".join([*words, ""])
+def _hash(tokens: list[str]) -> str:
+    joined = "\0".join([*tokens, ""])
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
 

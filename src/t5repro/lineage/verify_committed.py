@@ -56,7 +56,7 @@ def _is_lost(path: Path) -> bool:
 
 
 def check_committed(root: Path, committed: Committed) -> Iterator[Finding]:
-    """Report what was lost or replaced, and warn of files that git does not attest."""
+    """Report lost and replaced files, and warn of files that git does not attest."""
     if cure := untrusted_owner(root):
         yield Finding(UNCOMMITTED, "HEAD", "", f"compared with no commit: {cure}")
     for name in replaced_objects(root):
@@ -78,8 +78,9 @@ def check_committed(root: Path, committed: Committed) -> Iterator[Finding]:
                 message = "the commit has signatures of this state; restore it with git checkout"
                 yield Finding(MISSING, name, "", message)
     more = len(committed.changed) - MAX_NAMES_SHOWN
-    shown = [*committed.changed[:MAX_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])]
+    shown_names = [*committed.changed[:MAX_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])]
     message = (
-        f"{', '.join(shown)}: not as in the checked-out commit; git attests them once committed"
+        f"{', '.join(shown_names)}: not as in the checked-out commit; git attests them once "
+        "committed"
     )
     yield Finding(UNCOMMITTED, "HEAD", "", message)

@@ -106,13 +106,13 @@ def _unowned_files(packages: Installed) -> Iterator[Finding]:
             folders[:] = sorted(set(folders) - {"__pycache__"})
             for name in sorted(names):
                 path = f"{folder}/{name}"
-                shown = startup.name_of(path)
+                file_name = startup.name_of(path)
                 if (
                     name.endswith(CODE_SUFFIXES)
                     and not (packages.has(path) or path in standard)
-                    and shown not in start_files
+                    and file_name not in start_files
                 ):
-                    yield Finding(FOREIGN, shown, "", "no package has this file; delete it")
+                    yield Finding(FOREIGN, file_name, "", "no package has this file; delete it")
 
 
 def _forged_byte_code(packages: Installed) -> Iterator[Finding]:

@@ -202,11 +202,11 @@ def _check_settings(
         "settings",
     )
     if differing:
-        shown = "; ".join(
+        text = "; ".join(
             difference.text(f"in {job.name}", "now") for difference in differing[:MAX_LEAVES_SHOWN]
         )
         more = len(differing) - MAX_LEAVES_SHOWN
-        message = f"{shown}{f' and {more} more' if more > 0 else ''}; rerun it"
+        message = f"{text}{f' and {more} more' if more > 0 else ''}; rerun it"
         yield Finding(SETTINGS, run_file, job.name, message)
 
 

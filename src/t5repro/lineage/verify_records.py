@@ -75,16 +75,16 @@ def check_fields(
         if check.commits and record.start.commit not in lost:
             faults += check.commits.faults(record)
         if job is not None:
-            facts, listed = facts_of_record(record), facts_of_manifest(job)
+            facts, manifest_facts = facts_of_record(record), facts_of_manifest(job)
             faults += _faults_of_state(record)
             # Else an intact record would be blamed for a manifest that somebody edited.
             if job.manifest not in altered_manifests:
-                faults += _unlike_manifest(job, record, facts, listed, graph, hasher)
-                faults += _unlike_numbers(job, facts, listed, store)
+                faults += _unlike_manifest(job, record, facts, manifest_facts, graph, hasher)
+                faults += _unlike_numbers(job, facts, manifest_facts, store)
             stage = stage_of_path(job.manifest, folders)
             if stage and not any(job.manifest.startswith(f"{folder}/") for folder in unlike_lock):
                 locked = facts_of_lock(lock.stages[stage], stage)
-                own, of_lock = _unlike_lock(facts, listed, locked, hasher)
+                own, of_lock = _unlike_lock(facts, manifest_facts, locked, hasher)
                 faults += own
                 if of_lock:
                     message = f"stage {stage}: {shortened(of_lock)}; {RESEAL}"
@@ -179,7 +179,12 @@ def _faults_of_state(record: Record) -> Iterator[str]:
 
 
 def _unlike_manifest(
-    job: Job, record: Record, facts: JobFacts, listed: JobFacts, graph: Graph, hasher: Hasher | None
+    job: Job,
+    record: Record,
+    facts: JobFacts,
+    manifest_facts: JobFacts,
+    graph: Graph,
+    hasher: Hasher | None,
 ) -> Iterator[str]:
     """Yield the settings and files that a record and the manifest of its job tell differently."""
     seeds = dict(seeds_in(record.start.settings))
@@ -189,7 +194,7 @@ def _unlike_manifest(
     # A file outside the checkout is recorded by a hash of its folder.
     is_hidden = any(file.path.startswith(HIDDEN_PREFIX) for file in files)
     compared = ("settings", "inputs", "outputs") if files else ("settings",)
-    for difference in differences(facts, listed, *compared):
+    for difference in differences(facts, manifest_facts, *compared):
         is_file = difference.fact != "settings"
         if is_file and is_hidden and None in (difference.first, difference.second):
             continue
@@ -206,16 +211,18 @@ def _unlike_manifest(
 def _unlike_writer(difference: Difference, graph: Graph, hasher: Hasher | None) -> Iterator[str]:
     """Compare an input that the manifest does not list with its writer, else with the checkout."""
     # A rule may read files that its manifest names only by the manifest of their job.
-    written = {output.sha256 for output in graph.by_path.get(difference.name, ())}
-    if not written and hasher is not None and (actual := hasher.sha256(difference.name)):
-        written = {actual}
-    if written and difference.first not in written:
-        yield replace(difference, second=min(written)).text("here", "by its writer")
+    writer_hashes = {output.sha256 for output in graph.by_path.get(difference.name, ())}
+    if not writer_hashes and hasher is not None and (actual := hasher.sha256(difference.name)):
+        writer_hashes = {actual}
+    if writer_hashes and difference.first not in writer_hashes:
+        yield replace(difference, second=min(writer_hashes)).text("here", "by its writer")
 
 
-def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -> Iterator[str]:
+def _unlike_numbers(
+    job: Job, facts: JobFacts, manifest_facts: JobFacts, store: Store
+) -> Iterator[str]:
     """Yield the first number that a record and the files of its job tell differently."""
-    numbers = dict(listed.numbers or {})
+    numbers = dict(manifest_facts.numbers or {})
     for output in job.outputs:
         if output.path.rsplit("/", 1)[-1] != SCORES:
             continue
@@ -227,12 +234,12 @@ def _unlike_numbers(job: Job, facts: JobFacts, listed: JobFacts, store: Store) -
             numbers |= numbers_in({"tasks": parse_json(data).get("tasks", {})})
         except (ArtifactError, ValueError, AttributeError):
             return
-    for difference in differences(facts, replace(listed, numbers=numbers), "numbers")[:1]:
+    for difference in differences(facts, replace(manifest_facts, numbers=numbers), "numbers")[:1]:
         yield difference.text("here", "in its files")
 
 
 def _unlike_lock(
-    facts: JobFacts, listed: JobFacts, locked: JobFacts, hasher: Hasher | None
+    facts: JobFacts, manifest_facts: JobFacts, locked: JobFacts, hasher: Hasher | None
 ) -> tuple[list[str], list[str]]:
     """Return how a record, and how the entry of a stage in the lock, contradicts the other.
 
@@ -240,7 +247,9 @@ def _unlike_lock(
     """
     own: list[str] = []
     of_lock: list[str] = []
-    unlike_manifest = {difference.name for difference in differences(listed, locked, "settings")}
+    unlike_manifest = {
+        difference.name for difference in differences(manifest_facts, locked, "settings")
+    }
     for difference in differences(facts, locked, "settings"):
         if difference.second is None:  # a setting that DVC does not track
             continue

@@ -1,4 +1,4 @@
-"""LoRA: what a product gains from two narrow matrices that train in place of a wide one.
+"""LoRA: the addition to a product from two narrow matrices that train in place of a wide one.
 
 Source: Hu et al., 2021; Keras ``Dense.enable_lora`` for names, precision and scale.
 

@@ -68,7 +68,7 @@ class Network(Configured, keras.Model):
 
     @property
     def form(self) -> tuple[bool, Lora | None]:
-        """Whether the weights are int8, and LoRA: what a compiled program depends on."""
+        """Whether the weights are int8, and LoRA: both shape a compiled program."""
         return self.is_int8, self.lora
 
     def features(self) -> Mapping[str, str | int]:

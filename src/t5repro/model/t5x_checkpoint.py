@@ -76,7 +76,7 @@ def _target(path: Path) -> Mapping[str, Any]:
 
 
 def _array_of(kind: int, data: bytes) -> object:
-    """Return what an extension type of flax stands for; types of numbers have no use here."""
+    """Return the array of an extension type of flax; types of numbers have no use here."""
     import msgpack
 
     if kind != ARRAY_TYPE:

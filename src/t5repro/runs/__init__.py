@@ -3,7 +3,7 @@
 | module | question |
 |---|---|
 | `terms` | which values does the user ask for: the grammar of ``KEY:gt:VALUE``, and what matches |
-| `row` | what does a row know, and under which keys? |
+| `row` | which values does a row have, and under which keys? |
 | `compute` | which operations and tokens did a training take, by its settings? |
 | `read` | which rows does a run have, by its manifests and scores? |
 | `record_facts` | when, how long and on which machine did the jobs of a row run? |

@@ -1,7 +1,7 @@
 """Rows of runs whose files have not changed: 1,000 runs are read in a second, not in many.
 
 An entry is valid for the identities of all files that it was made from (`lineage/hashes.py`) and
-for this version of the package, since an edit may change what a row knows.
+for this version of the package, since an edit may change the values of a row.
 """
 
 import contextlib

@@ -53,7 +53,7 @@ def read_graph(store: Store, manifests: Iterable[str], faults: Faults) -> Graph:
 
 
 def last_jobs(graph: Graph) -> list[Job]:
-    """Return the last job of each experiment: its scores, or what an unfinished one has reached."""
+    """Return the last job of each experiment: its scores, or the last job that has finished."""
     scored = [job for job in graph.jobs.values() if job.rule == SCORING]
     last = [job for job in graph.jobs.values() if job.rule in OF_A_ROW and job.rule != SCORING]
     earlier = {name for job in (*scored, *last) for name in _before(graph, job)}
@@ -62,14 +62,14 @@ def last_jobs(graph: Graph) -> list[Job]:
 
 def _before(graph: Graph, job: Job) -> dict[str, Job]:
     """Return name -> job of all that a job depends on, in order of distance."""
-    found: dict[str, Job] = {}
+    dependencies: dict[str, Job] = {}
     queue = [job]
     for current in queue:  # it grows
         for earlier in graph.before(current):
-            if earlier.name not in found and earlier.name != job.name:
-                found[earlier.name] = earlier
+            if earlier.name not in dependencies and earlier.name != job.name:
+                dependencies[earlier.name] = earlier
                 queue.append(earlier)
-    return found
+    return dependencies
 
 
 def _row(store: Store, run: str, graph: Graph, last: Job, faults: Faults) -> Row:
@@ -101,22 +101,26 @@ def _experiment(job: Job) -> str:
 def _settings(jobs: Sequence[Job]) -> dict[str, Value]:
     """Return path -> value of the settings of some jobs.
 
-    The section of a rule is what its own job received, the rest what the job nearest to the scores
-    did: a fine-tuning receives the section `pretrain` too. If the fine-tunings of several groups
-    disagree, the value is the list of theirs.
+    The section of a rule has the settings of its own job, the others those of the job nearest to
+    the scores: a fine-tuning receives the section `pretrain` too. If the fine-tunings of several
+    groups disagree, the value is the list of theirs.
     """
     by_rule: dict[str, dict[str, list[Any]]] = {}
     for job in jobs:
-        found = by_rule.setdefault(job.rule, {})
+        rule_settings = by_rule.setdefault(job.rule, {})
         for key, value in leaves(job.settings):
-            values = found.setdefault(key, [])
+            values = rule_settings.setdefault(key, [])
             if value not in values:
                 values.append(value)
     received = {
-        key: values for found in reversed(by_rule.values()) for key, values in found.items()
+        key: values
+        for rule_settings in reversed(by_rule.values())
+        for key, values in rule_settings.items()
     }
-    for rule, found in by_rule.items():
-        received |= {key: values for key, values in found.items() if key.startswith(f"{rule}.")}
+    for rule, rule_settings in by_rule.items():
+        received |= {
+            key: values for key, values in rule_settings.items() if key.startswith(f"{rule}.")
+        }
     return {
         key: _plain(values[0] if len(values) == 1 else values) for key, values in received.items()
     }
@@ -156,12 +160,12 @@ def _compute(jobs: Sequence[Job]) -> dict[str, Value]:
     from t5repro.runs.compute import compute_of  # imports all settings, which takes longer
 
     trainings = [(job.rule, compute_of(job)) for job in jobs if job.rule in OF_A_ROW[:2]]
-    known = [(rule, compute) for rule, compute in trainings if compute is not None]
-    if not trainings or len(known) < len(trainings):
+    known_trainings = [(rule, compute) for rule, compute in trainings if compute is not None]
+    if not trainings or len(known_trainings) < len(trainings):
         return {"flops": None, "tokens": None}
-    tokens = [compute.tokens for rule, compute in known if rule == "pretrain"]
+    tokens = [compute.tokens for rule, compute in known_trainings if rule == "pretrain"]
     return {
-        "flops": sum(compute.flops for _, compute in known),
+        "flops": sum(compute.flops for _, compute in known_trainings),
         "tokens": sum(tokens) if tokens else None,
     }
 

@@ -1,6 +1,6 @@
 """Time and machine of a row, from the records of its jobs.
 
-Records are ten times larger than manifests and are read only if somebody asks for what they know.
+Records are ten times larger than manifests and are read only if somebody asks for their facts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ Facts = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class JobTime:
-    """What the record of a job says of time and place; None for what it does not know."""
+    """Time and place of a job, from its record; None for an unknown value."""
 
     end: str | None
     seconds: float | None
@@ -42,8 +42,8 @@ def _facts(jobs: list[JobTime | None], last: JobTime | None) -> dict[str, Value]
     seconds = [job.seconds for job in jobs if job is not None and job.seconds is not None]
     # A sum without one of its terms would be a smaller number and not an unknown one.
     total = sum(seconds) if seconds and len(seconds) == len(jobs) else None
-    known = (last.end, total, last.commit, last.machine) if last else (None, total, None, None)
-    return dict(zip(RECORDED, known, strict=True))
+    facts = (last.end, total, last.commit, last.machine) if last else (None, total, None, None)
+    return dict(zip(RECORDED, facts, strict=True))
 
 
 def _time_of(store: Store, job: str) -> JobTime | None:

@@ -17,7 +17,7 @@ FINISHED, UNSCORED, STALE = "finished", "unscored", "stale"
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one experiment.
+    """The known values of one experiment.
 
     Attributes:
         values: key -> value, of facts, settings, scores (`SCORE`) and counters (`COUNTER`).
@@ -43,7 +43,7 @@ class Row:
 
 
 def to_cache(rows: tuple[Row, ...]) -> dict[str, Any]:
-    """Return the rows of a run as JSON values; what all of them share is in it once."""
+    """Return the rows of a run as JSON values; their common values are in it once."""
     shared = dict(rows[0].values) if rows else {}
     for row in rows[1:]:
         shared = {

@@ -83,16 +83,18 @@ def states(root: Path, *, all_revisions: bool = False) -> list[State]:
     Raises:
         LineageError: the revisions cannot be listed.
     """
-    now = time.time_ns()
-    found = [State(RESULTS, Folder(root), root, now)]
+    query_time = time.time_ns()
+    all_states = [State(RESULTS, Folder(root), root, query_time)]
     for archive in sorted((root / STUDIES).glob(f"*/{ARCHIVE}")):
-        found.append(State(f"{STUDIES}/{archive.parent.name}", Archive(archive.parent), root, now))
+        all_states.append(
+            State(f"{STUDIES}/{archive.parent.name}", Archive(archive.parent), root, query_time)
+        )
     if all_revisions:
-        found += [
-            State(f"revision {commit[:12]}", Revision(root, commit), root, now)
+        all_states += [
+            State(f"revision {commit[:12]}", Revision(root, commit), root, query_time)
             for commit in revisions(root)
         ]
-    return found
+    return all_states
 
 
 def read_rows(states: Iterable[State], cache: RunCache, faults: list[tuple[str, str]]) -> list[Row]:
@@ -101,7 +103,7 @@ def read_rows(states: Iterable[State], cache: RunCache, faults: list[tuple[str, 
     Args:
         states: the states.
         cache: rows that were read earlier.
-        faults: receives place and message of what cannot be read.
+        faults: receives place and message of each file that cannot be read.
     """
     by_job: dict[str, list[Row]] = {}
     for state in states:
@@ -115,13 +117,13 @@ def read_rows(states: Iterable[State], cache: RunCache, faults: list[tuple[str, 
     return [row for rows in by_job.values() for row in rows]
 
 
-def _merge(row: Row, known: list[Row]) -> None:
+def _merge(row: Row, known_rows: list[Row]) -> None:
     """Add a row, or its place to the row that is equal in everything else."""
-    for number, other in enumerate(known):
-        if other.values == row.values:
-            known[number] = other.at(*other.places, *row.places)
+    for number, known_row in enumerate(known_rows):
+        if known_row.values == row.values:
+            known_rows[number] = known_row.at(*known_row.places, *row.places)
             return
-    known.append(row)
+    known_rows.append(row)
 
 
 def _rows_of(state: State, cache: RunCache, faults: list[tuple[str, str]]) -> Iterator[Row]:
@@ -133,22 +135,22 @@ def _rows_of(state: State, cache: RunCache, faults: list[tuple[str, str]]) -> It
                 continue
         except (KeyError, TypeError, ValueError):  # somebody else wrote the cache
             pass
-        found: Faults = []
+        run_faults: Faults = []
         rows: tuple[Row, ...] = ()
         for run in runs or tuple(state.runs):
             manifests = state.manifests(run)
             if run:
-                rows += read_run(state.store, run, manifests, found)
+                rows += read_run(state.store, run, manifests, run_faults)
             else:
-                found += [(path, "it is in no folder of a run") for path in manifests]
-        if not found:  # a fault is said again, and may be gone
+                run_faults += [(path, "it is in no folder of a run") for path in manifests]
+        if not run_faults:  # a fault is said again, and may be gone
             cache.put(key, identity, to_cache(rows))
-        faults += [(state.place, f"{path}: {message}") for path, message in found]
+        faults += [(state.place, f"{path}: {message}") for path, message in run_faults]
         yield from (row.at(state.place) for row in rows)
 
 
 def with_records(rows: Iterable[Row], states: Iterable[State], cache: RunCache) -> list[Row]:
-    """Return the rows with what the records of their jobs know, in the first place of each."""
+    """Return the rows with the facts of their jobs' records, in the first place of each."""
     by_place: dict[str, list[Row]] = {}
     for row in rows:
         by_place.setdefault(row.places[0], []).append(row)
@@ -172,7 +174,7 @@ def _by_run(rows: Iterable[Row]) -> dict[str, list[Row]]:
 def _recorded(
     state: State, run: str, rows: list[Row], cache: RunCache
 ) -> dict[str, dict[str, Value]]:
-    """Return last job -> what the records of its row know, kept while they are unchanged."""
+    """Return last job -> facts of its row's records, cached while these are unchanged."""
     key, identity = f"{RECORDS} of {state.place}/{run}", _identity_of_records(state, run)
     if identity is not None:
         identity = " ".join([identity, *(row.job for row in rows)])

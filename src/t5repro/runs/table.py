@@ -21,7 +21,7 @@ TEXTS = frozenset(("run", "experiment", "state", "places", "date", "commit", "ma
 
 @dataclass(frozen=True)
 class Query:
-    """What a table shall show.
+    """The contents of a table.
 
     Attributes:
         terms: a row must match all.
@@ -57,8 +57,8 @@ class RunTable:
         total: rows before the terms.
         columns: keys of the columns.
         chosen: whether the user has chosen the columns.
-        terms: what the rows match.
-        faults: place and message of what cannot be read.
+        terms: conditions that the rows match.
+        faults: place and message of each file that cannot be read.
     """
 
     rows: tuple[Row, ...]
@@ -84,7 +84,7 @@ class RunTable:
                 for row in self.rows
             ],
             "total": self.total,
-            "unread": [f"{place}: {message}" for place, message in self.faults],
+            "unread": [f"{location}: {message}" for location, message in self.faults],
         }
 
     def to_csv(self) -> str:
@@ -114,12 +114,12 @@ class RunTable:
 
     def _faults_by_message(self) -> list[str]:
         """Return a line for each fault: many revisions may lack the same object in DVC's cache."""
-        places: dict[str, list[str]] = {}
-        for place, message in self.faults:
-            places.setdefault(message, []).append(place)
+        locations: dict[str, list[str]] = {}
+        for location, message in self.faults:
+            locations.setdefault(message, []).append(location)
         return [
             f"not read: {first}{f' and {len(more)} more' if more else ''}: {message}"
-            for message, (first, *more) in places.items()
+            for message, (first, *more) in locations.items()
         ]
 
     def _further_headlines(self) -> list[str]:
@@ -139,7 +139,7 @@ def make_table(
         rows: all rows.
         query: terms, order and columns.
         uses: (place, job) of what used a file; a row must be in each.
-        faults: place and message of what cannot be read.
+        faults: place and message of each file that cannot be read.
 
     Raises:
         LineageError: there is no row and no fault, a key that no row has, or a value of the wrong
@@ -175,7 +175,7 @@ def _decision(key: str, decide: Callable[[Value], bool]) -> Callable[[Row], bool
 
 
 def _is_user(users: Users) -> Callable[[Row], bool]:
-    return lambda row: any((place, row.job) in users for place in row.places)
+    return lambda row: any((state_name, row.job) in users for state_name in row.places)
 
 
 class Keys:
@@ -216,9 +216,9 @@ def headlines(rows: Iterable[Row]) -> list[str]:
     return sorted(counts, key=lambda key: (-counts[key], key))
 
 
-def _suggested(rows: Sequence[Row], asked: Collection[str], sort: str) -> tuple[str, ...]:
-    """Return the columns without the user's choice: what was asked for, else some headlines."""
-    keys = list(dict.fromkeys((*ALWAYS, *asked, *filter(None, [sort]))))
+def _suggested(rows: Sequence[Row], requested_keys: Collection[str], sort: str) -> tuple[str, ...]:
+    """Return the columns without the user's choice: the requested ones, else some headlines."""
+    keys = list(dict.fromkeys((*ALWAYS, *requested_keys, *filter(None, [sort]))))
     if not any(key.startswith(SCORE) for key in keys):
         keys += headlines(rows)[:MAX_HEADLINES]
     if any(len(row.places) > 1 for row in rows) or len({row.places for row in rows}) > 1:
@@ -231,9 +231,12 @@ def in_order(rows: Iterable[Row], key: str, *, is_descending: bool) -> list[Row]
     ordered = sorted(rows, key=_identity)
     if not key:
         return ordered
-    known = [row for row in ordered if row.get(key) is not None]
+    rows_with_value = [row for row in ordered if row.get(key) is not None]
     missing = [row for row in ordered if row.get(key) is None]
-    return sorted(known, key=lambda row: _rank(row.get(key)), reverse=is_descending) + missing
+    return (
+        sorted(rows_with_value, key=lambda row: _rank(row.get(key)), reverse=is_descending)
+        + missing
+    )
 
 
 def _identity(row: Row) -> tuple[str, ...]:

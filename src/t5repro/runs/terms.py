@@ -67,7 +67,7 @@ def parse_term(text: str) -> Term:
 
 
 def predicate(term: Term, values: Iterable[Value]) -> Callable[[Value], bool]:
-    """Return what decides whether a value matches; a missing value never does.
+    """Return a function that tests whether a value matches; a missing value never does.
 
     Args:
         term: the condition.

@@ -42,7 +42,7 @@ class Wanted:
 
 
 def wanted_file(root: Path, name: str) -> Wanted:
-    """Return what a file, the start of a SHA-256, or a path in a manifest stands for.
+    """Return the file that a name, the start of a SHA-256, or a path in a manifest stands for.
 
     Raises:
         LineageError: the name is empty.
@@ -87,16 +87,16 @@ def _jobs_using(state: State, run: str, wanted: Wanted) -> set[str] | None:
     if not any(wanted.is_in(data) for data in _contents(state, manifests)):
         return None
     graph = read_graph(state.store, manifests, [])  # what cannot be read was named with the rows
-    starts = [artifact for found in graph.by_hash.values() for artifact in found]
+    starts = [artifact for artifacts in graph.by_hash.values() for artifact in artifacts]
     starts = [artifact for artifact in starts if wanted.matches(artifact)]
     if not starts:
         return None
-    return {job.name for job in graph.after(_written(graph, starts))} | {
+    return {job.name for job in graph.after(_source_artifacts(graph, starts))} | {
         graph.producer[artifact.key] for artifact in starts if artifact.key in graph.producer
     }
 
 
-def _written(graph: Graph, starts: Iterable[Artifact]) -> list[Artifact]:
+def _source_artifacts(graph: Graph, starts: Iterable[Artifact]) -> list[Artifact]:
     """Return each artifact as the job that wrote it names it: its readers are kept under that."""
     return [graph.source_of(artifact) or artifact for artifact in starts]
 

@@ -57,7 +57,7 @@ def _spans(question: Mapping[str, Any], context: str, location: str) -> tuple[tu
 
     Source: SpanBERT ``run_mrqa.read_mrqa_examples``, which trains on the first place.
     """
-    found = set()
+    spans = set()
     for answer in list_in(question, "detected_answers", location):
         for span in answer.get("char_spans", ()):
             if not _is_inside(span, context):
@@ -68,8 +68,8 @@ def _spans(question: Mapping[str, Any], context: str, location: str) -> tuple[tu
                     f"[first, last] of {len(context)} characters",
                 )
             first, last = span  # of the answer itself, not behind it
-            found.add((first, last + 1))
-    return tuple(sorted(found))
+            spans.add((first, last + 1))
+    return tuple(sorted(spans))
 
 
 def _is_inside(span: Any, context: str) -> bool:

@@ -46,10 +46,10 @@ def choice_example(
         segments: texts of a network of labels.
         options: what such a network reads after them, by index.
         prefix: first word of the inputs.
-        after: name -> text, written after the options: what is cut if the inputs are too long.
+        after: name -> text, written after the options, and cut if the inputs are too long.
     """
-    named = dict(zip(LETTERS, row["options"], strict=False))
-    texts = [f"{name}: {text}" for name, text in (*before.items(), *named.items())]
+    named_options = dict(zip(LETTERS, row["options"], strict=False))
+    texts = [f"{name}: {text}" for name, text in (*before.items(), *named_options.items())]
     texts += [f"{name}: {text}" for name, text in (after or {}).items()]
     inputs = " ".join([prefix, *texts])
     label = row["label"]

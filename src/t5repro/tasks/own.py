@@ -82,18 +82,20 @@ def format_row(row: Row, *, definition: OwnTask) -> tuple[Example]:
 
     Options are first, as COPA's: inputs that are too long lose their end.
     """
-    words, options = definition.answer_words, row["options"]
-    named = [f"{word}: {option}" for word, option in zip(words, options, strict=False)]
+    answer_words, options = definition.answer_words, row["options"]
+    named_options = [
+        f"{word}: {option}" for word, option in zip(answer_words, options, strict=False)
+    ]
     fields = [
         f"{name}: {value}" if definition.field_names else value
         for name, value in row["fields"].items()
     ]
-    inputs = " ".join([definition.prefix, *named, *fields])
+    inputs = " ".join([definition.prefix, *named_options, *fields])
     segments = tuple(row["fields"].values())
     answer = row["label"]
     if answer is None:
         return (Example(inputs, NO_TARGET, row["idx"], None, segments, options),)
-    targets = words[answer] if words else row["target"]
+    targets = answer_words[answer] if answer_words else row["target"]
     return (Example(inputs, targets, row["idx"], answer, segments, options),)
 
 
@@ -142,16 +144,18 @@ def read_rows(
         excluded["incomplete"] += len(incomplete)
 
 
-def incomplete_rows(places: Sequence[Place], cure: str) -> TaskDataError:
+def incomplete_rows(gaps: Sequence[Place], cure: str) -> TaskDataError:
     """Return the error for rows without a value; it counts all and names the first."""
-    location, name, value = places[0]
+    location, name, value = gaps[0]
     further = ""
-    if len(places) > 1:
-        names = [f"{place.rpartition('/')[2]} ({column})" for place, column, _ in places]
+    if len(gaps) > 1:
+        names = [
+            f"{gap_location.rpartition('/')[2]} ({column})" for gap_location, column, _ in gaps
+        ]
         dots = ", …" if len(names) > SHOWN_PLACES else ""
-        further = f"; {len(places):,} rows lack one: {', '.join(names[:SHOWN_PLACES])}{dots}"
-    shown = "missing" if value is None else repr(value)
-    return TaskDataError(f"{location}: {name} is {shown}; allowed: a value{further}; {cure}")
+        further = f"; {len(gaps):,} rows lack one: {', '.join(names[:SHOWN_PLACES])}{dots}"
+    gap_text = "missing" if value is None else repr(value)
+    return TaskDataError(f"{location}: {name} is {gap_text}; allowed: a value{further}; {cure}")
 
 
 def _missing(cells: Mapping[str, str | None], names: Iterable[str]) -> list[str]:

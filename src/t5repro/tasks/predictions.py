@@ -98,5 +98,5 @@ def names_referent(prediction: str, referent: str) -> int:
 
 
 def _bare_phrase(text: str) -> str:
-    words = text.strip().lower().split(" ")
-    return " ".join(word for word in words if word not in DETERMINERS)
+    text_words = text.strip().lower().split(" ")
+    return " ".join(word for word in text_words if word not in DETERMINERS)

@@ -1,4 +1,4 @@
-"""What the inputs of a task have in common, from its examples: beginning and names of fields."""
+"""The common parts of a task's inputs, from its examples: beginning and names of fields."""
 
 import re
 from collections import Counter
@@ -28,10 +28,12 @@ def field_names(inputs: Sequence[str]) -> tuple[str, ...]:
 
     A name is a word with a colon that each input has once; of a single input none is known.
     """
-    words = [Counter(FIELD.findall(text)) for text in inputs]
-    if len(words) < 2:
+    field_counts = [Counter(FIELD.findall(text)) for text in inputs]
+    if len(field_counts) < 2:
         return ()
-    return tuple(name for name in words[0] if all(counts[name] == 1 for counts in words))
+    return tuple(
+        name for name in field_counts[0] if all(counts[name] == 1 for counts in field_counts)
+    )
 
 
 def fields_of(text: str, names: Sequence[str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def read_conll(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
     """
     number = 0
     for path in files:
-        words: list[str] = []
+        sentence_words: list[str] = []
         tags: list[str] = []
         # The last sentence may lack the blank line.
         for location, line in (*read_lines(path), (f"{path} end", "")):
@@ -46,12 +46,12 @@ def read_conll(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
                     raise invalid_data(
                         location, "the line is", line, "a word, other columns, and O, B-… or I-…"
                     )
-                words.append(columns[0])
+                sentence_words.append(columns[0])
                 tags.append(columns[-1])
-            elif words:
-                yield {"idx": number, "words": words, "tags": tags, "location": location}
+            elif sentence_words:
+                yield {"idx": number, "words": sentence_words, "tags": tags, "location": location}
                 number += 1
-                words, tags = [], []
+                sentence_words, tags = [], []
 
 
 def entities_of(tags: Sequence[str]) -> list[Entity]:
@@ -61,17 +61,17 @@ def entities_of(tags: Sequence[str]) -> list[Entity]:
 
     Source: the official ``conlleval``.
     """
-    found: list[Entity] = []
+    entities: list[Entity] = []
     last = OUTSIDE
     for word, tag in enumerate(tags):
         kind = tag[2:]
         if tag != OUTSIDE:
             if tag.startswith("I-") and last[2:] == kind and last != OUTSIDE:
-                found[-1] = (kind, found[-1][1], word + 1)
+                entities[-1] = (kind, entities[-1][1], word + 1)
             else:
-                found.append((kind, word, word + 1))
+                entities.append((kind, word, word + 1))
         last = tag
-    return found
+    return entities
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
@@ -84,10 +84,10 @@ def iob2(tags: Sequence[str]) -> list[str]:
 
 def format_tags(row: Row) -> tuple[Example]:
     """Write the words; the targets are the entities, the answer has them by place as well."""
-    words, tags = row["words"], iob2(row["tags"])
+    sentence_words, tags = row["words"], iob2(row["tags"])
     entities = entities_of(tags)
-    text = " ".join(words)
-    targets = DELIMITER.join(f"{kind}: {' '.join(words[a:b])}" for kind, a, b in entities)
+    text = " ".join(sentence_words)
+    targets = DELIMITER.join(f"{kind}: {' '.join(sentence_words[a:b])}" for kind, a, b in entities)
     answer = {"tags": tags, "entities": [list(entity) for entity in entities]}
     return (Example(PREFIX + text, targets, row["idx"], answer, (text,)),)
 
@@ -98,24 +98,30 @@ def read_entities(text: str, row: ScoredRow) -> list[Entity]:
     The entities of a text are looked for in the sentence, each behind the last one of the same type
     and words. One that is not there has the place `NOWHERE`, and so has a part without a type.
     """
-    words = row["inputs"].removeprefix(PREFIX).split(" ")
+    sentence_words = row["inputs"].removeprefix(PREFIX).split(" ")
     tags = text.split(" ")
-    if len(tags) == len(words) and all(map(TAG.fullmatch, tags)):
+    if len(tags) == len(sentence_words) and all(map(TAG.fullmatch, tags)):
         return entities_of(tags)
-    found: list[Entity] = []
+    entities: list[Entity] = []
     for number, part in enumerate(text.split(DELIMITER) if text.strip() else ()):
         kind, _, name = part.strip().partition(": ")
-        found.append(_placed(kind, name.split(), words, found) or (kind, NOWHERE, number))
-    return found
+        entities.append(
+            _placed(kind, name.split(), sentence_words, entities) or (kind, NOWHERE, number)
+        )
+    return entities
 
 
 def _placed(
-    kind: str, name: Sequence[str], words: Sequence[str], found: Sequence[Entity]
+    kind: str, name: Sequence[str], sentence_words: Sequence[str], entities: Sequence[Entity]
 ) -> Entity | None:
     """Return the first place of an entity in the sentence that no equal one has; None without."""
-    for first in range(len(words) - len(name) + 1):
+    for first in range(len(sentence_words) - len(name) + 1):
         entity = (kind, first, first + len(name))
-        if name and list(words[first : first + len(name)]) == list(name) and entity not in found:
+        if (
+            name
+            and list(sentence_words[first : first + len(name)]) == list(name)
+            and entity not in entities
+        ):
             return entity
     return None
 

@@ -96,16 +96,18 @@ def _blank_out(text: str, pronoun: str, index: int, location: str) -> str:
     for opening, (passage, blanked) in MISPLACED_PRONOUNS.items():
         if text.startswith(opening) and passage in text:
             return text.replace(passage, blanked).rstrip(" ")
-    words = text.split(" ")
-    if not 0 < index < len(words) or words[index] != pronoun:
-        word = words[index] if 0 <= index < len(words) else None
+    text_words = text.split(" ")
+    if not 0 < index < len(text_words) or text_words[index] != pronoun:
+        word = text_words[index] if 0 <= index < len(text_words) else None
         raise invalid_data(
             location,
             f"span2_index {index} is at",
             word,
             f"span2_text {pronoun!r} as a word of its own, not the first",
         )
-    return " ".join([*words[:index], "X", *words[index + 1 :]]) + " " * (index == len(words) - 1)
+    return " ".join([*text_words[:index], "X", *text_words[index + 1 :]]) + " " * (
+        index == len(text_words) - 1
+    )
 
 
 def _as_in_text(span: str, text: str, index: int, location: str) -> str:
@@ -115,12 +117,12 @@ def _as_in_text(span: str, text: str, index: int, location: str) -> str:
     """
     if span in text or span in NONADJACENT_SPANS:
         return span
-    words = text.split()
-    if not 0 <= index < len(words):
+    text_words = text.split()
+    if not 0 <= index < len(text_words):
         raise invalid_data(
-            location, "span1_index is", index, f"the position of one of {len(words)} words"
+            location, "span1_index is", index, f"the position of one of {len(text_words)} words"
         )
-    first_letter = span[:1].lower() if words[index][0].islower() else span[:1].upper()
+    first_letter = span[:1].lower() if text_words[index][0].islower() else span[:1].upper()
     phrase = (first_letter + span[1:]).rstrip(".").replace("\n", " ")
     if not phrase or phrase not in text:
         raise invalid_data(location, "span1_text is", span, "a phrase of the text")
@@ -175,9 +177,11 @@ def resolve(premise: str, hypothesis: str, location: str) -> tuple[str, str]:
     """
     # Punctuation differs between premise and hypothesis, so neighbours are compared without it; the
     # returned texts are cut from the originals.
-    words, clause = _bare_words(premise), _bare_words(hypothesis)
+    premise_words, clause = _bare_words(premise), _bare_words(hypothesis)
     matches = [
-        _match(words, clause, position) for position, word in enumerate(words) if word in PRONOUNS
+        _match(premise_words, clause, position)
+        for position, word in enumerate(premise_words)
+        if word in PRONOUNS
     ]
     if not matches:
         raise invalid_data(location, "no pronoun in", premise, f"one of {sorted(PRONOUNS)}")
@@ -187,17 +191,17 @@ def resolve(premise: str, hypothesis: str, location: str) -> tuple[str, str]:
 
 def _bare_words(text: str) -> list[str]:
     """Return the lower-case words of a text without their final punctuation mark."""
-    words = text.strip().lower().split(" ")
-    return [bare for word in words if (bare := _without_mark(word))]
+    text_words = text.strip().lower().split(" ")
+    return [bare for word in text_words if (bare := _without_mark(word))]
 
 
 def _without_mark(word: str) -> str:
     return word[:-1] if word.endswith(SENTENCE_MARKS) else word
 
 
-def _match(words: list[str], clause: list[str], position: int) -> _Match:
+def _match(premise_words: list[str], clause: list[str], position: int) -> _Match:
     """Compare the neighbours of the pronoun at `position` with the clause."""
-    previous_words, following_words = words[:position], words[position + 1 :]
+    previous_words, following_words = premise_words[:position], premise_words[position + 1 :]
     # The words before the pronoun are compared backwards: the nearest ones must agree.
     left_count = _common_prefix(previous_words[::-1], clause[::-1])
     left_neighbours = previous_words[len(previous_words) - left_count :]
@@ -210,14 +214,14 @@ def _match(words: list[str], clause: list[str], position: int) -> _Match:
     )
 
 
-def _common_prefix(words: list[str], clause: list[str]) -> int:
-    """Return the length of the longest prefix of `words` that the clause contains."""
+def _common_prefix(neighbours: list[str], clause: list[str]) -> int:
+    """Return the length of the longest prefix of `neighbours` that the clause contains."""
     text = " ".join(clause)
-    for count in range(len(words)):
+    for count in range(len(neighbours)):
         # A substring test, as in the released code: "he" is found in "the", too.
-        if " ".join(words[: count + 1]) not in text:
+        if " ".join(neighbours[: count + 1]) not in text:
             return count
-    return len(words)
+    return len(neighbours)
 
 
 def _between(left_words: list[str], right_words: list[str], clause: str) -> str:
@@ -239,11 +243,14 @@ def _between(left_words: list[str], right_words: list[str], clause: str) -> str:
 
 def _restore(candidate: str, hypothesis: str, location: str) -> str:
     """Return a candidate as the hypothesis spells it, from its last article, not possessive."""
-    words = candidate.split(" ")
+    candidate_words = candidate.split(" ")
     # A candidate cut between neighbours may begin with words of the clause, such as "because the
     # dog"; the noun phrase begins at an article.
-    first_word = max((words.index(article) for article in ARTICLES if article in words), default=0)
-    pattern = " ".join(re.escape(word) + r"[.,?!]?" for word in words[first_word:])
+    first_word = max(
+        (candidate_words.index(article) for article in ARTICLES if article in candidate_words),
+        default=0,
+    )
+    pattern = " ".join(re.escape(word) + r"[.,?!]?" for word in candidate_words[first_word:])
     match = re.search(pattern, hypothesis, re.IGNORECASE)
     if match is None:
         raise invalid_data(
@@ -255,11 +262,11 @@ def _restore(candidate: str, hypothesis: str, location: str) -> str:
 
 def _highlight(premise: str, position: int) -> str:
     """Put asterisks around the word at `position`, and a space before its final mark."""
-    words = premise.split(" ")
-    word = words[position]
+    premise_words = premise.split(" ")
+    word = premise_words[position]
     bare = _without_mark(word)
-    words[position] = f"*{bare}*" if bare == word else f"*{bare}* {word[-1]}"
-    return " ".join(words)
+    premise_words[position] = f"*{bare}*" if bare == word else f"*{bare}* {word[-1]}"
+    return " ".join(premise_words)
 
 
 # Labels

@@ -29,12 +29,13 @@ class State(NamedTuple):
 
     Attributes:
         weights: of the network, those that are trained.
-        others: of the network: weights that are not trained, and the states of dropout's noise.
+        untrained_values: of the network: weights that are not trained, and the states of dropout's
+            noise.
         slots: of the optimizer, its count of updates among them.
     """
 
     weights: Arrays
-    others: Arrays
+    untrained_values: Arrays
     slots: Arrays
 
 
@@ -111,26 +112,28 @@ class JaxStep:
     def update(
         self, state: State, features: Features, targets: jax.Array
     ) -> tuple[State, jax.Array]:
-        """Return what a call returns, in operations of JAX that are not compiled yet."""
-        weights, others, slots = state
+        """Return the result of a call, in operations of JAX that are not compiled yet."""
+        weights, untrained_values, slots = state
         divisor = self.loss.divisor(targets, self.normaliser)
         term_weights = self.loss.term_weights(self.network, features, targets, divisor)
         sums = partial(self._sums, weights, term_weights)
         if self.micro_batches == 1:
-            summed, others, gradients = sums(others, features, targets)
+            summed, untrained_values, gradients = sums(untrained_values, features, targets)
         else:
             zeros = [jnp.zeros_like(weight) for weight in weights]
-            summed, others, gradients = self._over_parts(sums, zeros, others, features, targets)
+            summed, untrained_values, gradients = self._over_parts(
+                sums, zeros, untrained_values, features, targets
+            )
         weights, slots = self.optimizer.stateless_apply(
             slots, [gradient / divisor for gradient in gradients], weights
         )
-        return State(weights, others, slots), summed / divisor
+        return State(weights, untrained_values, slots), summed / divisor
 
     def _sums(
         self,
         weights: Arrays,
         term_weights: Mapping[str, jax.Array],
-        others: Arrays,
+        untrained_values: Arrays,
         features: Features,
         targets: jax.Array,
     ) -> Sums:
@@ -138,33 +141,38 @@ class JaxStep:
 
         def summed_loss(weights: Arrays) -> tuple[jax.Array, Arrays]:
             trained, untrained, _ = self.variables
-            mapping = [*zip(trained, weights, strict=True), *zip(untrained, others, strict=True)]
+            mapping = [
+                *zip(trained, weights, strict=True),
+                *zip(untrained, untrained_values, strict=True),
+            ]
             with keras.StatelessScope(state_mapping=mapping) as scope:
                 summed = self.loss.summed(self.network, features, targets, term_weights)
             return summed, [scope.get_current_value(variable) for variable in untrained]
 
-        (summed, others), gradients = jax.value_and_grad(summed_loss, has_aux=True)(weights)
-        return summed, others, gradients
+        (summed, untrained_values), gradients = jax.value_and_grad(summed_loss, has_aux=True)(
+            weights
+        )
+        return summed, untrained_values, gradients
 
     def _over_parts(
         self,
         sums: Callable[..., Sums],
         zeros: Arrays,
-        others: Arrays,
+        untrained_values: Arrays,
         features: Features,
         targets: jax.Array,
     ) -> Sums:
         """Return the result of `sums` with the activations of one part in memory at a time."""
 
         def add(total: Sums, part: tuple[Features, jax.Array]) -> tuple[Sums, None]:
-            summed, others, gradients = total
-            part_sum, others, part_gradients = sums(others, *part)
+            summed, untrained_values, gradients = total
+            part_sum, untrained_values, part_gradients = sums(untrained_values, *part)
             added = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
-            return (summed + part_sum, others, added), None
+            return (summed + part_sum, untrained_values, added), None
 
         divided = partial(parts_of, parts=self.micro_batches)
         parts = jax.tree.map(divided, (features, targets))
-        total, _ = jax.lax.scan(add, (jnp.zeros((), floatx()), others, zeros), parts)
+        total, _ = jax.lax.scan(add, (jnp.zeros((), floatx()), untrained_values, zeros), parts)
         return total
 
 

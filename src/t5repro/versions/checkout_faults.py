@@ -1,6 +1,6 @@
-"""What keeps a checkout on this machine from running as documented: a line each, with its cure.
+"""Obstacles to a documented run of a checkout on this machine: a line each, with its cure.
 
-`AT_START` is what every run asks before it plans, in a few milliseconds; `t5repro doctor` asks
+`AT_START` has the checks of every run before it plans, in a few milliseconds; `t5repro doctor` asks
 `CHECKS`. A check is a function of a checkout and a run file's settings that yields lines. Memory,
 disk and devices depend on the jobs of a run: `estimate.start` asks about them.
 """
@@ -49,7 +49,7 @@ def history(root: Path, settings: Settings) -> Iterator[str]:
 
 
 def dates(root: Path, settings: Settings) -> Iterator[str]:
-    """Snakemake deletes what is made of a file that a clock of the future has dated."""
+    """Snakemake deletes outputs of a file that a clock of the future has dated."""
     yield from _of_files(check_date, [*_tracked(root), *_raw(root, settings)])
 
 
@@ -60,9 +60,9 @@ def pointers(root: Path, settings: Settings) -> Iterator[str]:
 
 def line_ends(root: Path, settings: Settings) -> Iterator[str]:
     """Hashes are of bytes, so another line end is another file."""
-    listed = try_git(root, "ls-files", "--eol", "-z") or b""
+    output = try_git(root, "ls-files", "--eol", "-z") or b""
     changed = []
-    for entry in filter(None, listed.decode(errors="replace").split("\0")):
+    for entry in filter(None, output.decode(errors="replace").split("\0")):
         facts, _, path = entry.partition("\t")
         in_git, in_folder = (fact.partition("/")[2] for fact in facts.split()[:2])
         if in_git == "lf" and in_folder in ("crlf", "mixed"):
@@ -144,5 +144,5 @@ def _of_files(refuse: Callable[[Path], None], paths: Iterable[Path]) -> Iterator
 
 
 def _more(faults: Sized) -> str:
-    others = len(faults) - 1
-    return f" (and {others} more)" if others else ""
+    count = len(faults) - 1
+    return f" (and {count} more)" if count else ""

@@ -76,8 +76,8 @@ def versioned_run() -> VersionedRun | None:
         entry = re.search(rf"cmd: .*{SETTINGS_COMMAND}.*(\n {{6,}}.*)*", text)
         if entry is None:
             return None
-        words = shlex.split(yaml.safe_load(entry[0])["cmd"])
-        _, run_file, _, profile = words[len(SETTINGS_COMMAND.split()) :]
+        arguments = shlex.split(yaml.safe_load(entry[0])["cmd"])
+        _, run_file, _, profile = arguments[len(SETTINGS_COMMAND.split()) :]
     except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
         raise _unreadable(error) from error
     return VersionedRun(Path(run_file), profile)

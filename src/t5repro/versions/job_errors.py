@@ -51,8 +51,8 @@ class JobErrors(logging.Handler):
             return
         status = self._statuses.pop(record.thread, None)
         log = next(iter(record.__dict__["log"]), None)
-        at = f"; log: {log}" if log else ""
-        line = f"{record.__dict__['rule_name']} {_fate(status)}{at}"
+        log_note = f"; log: {log}" if log else ""
+        line = f"{record.__dict__['rule_name']} {_outcome(status)}{log_note}"
         self._lines.append(line)
         _print(line, *self._last_lines(log, status))
 
@@ -119,7 +119,7 @@ def _is_of_failed_job(record: logging.LogRecord) -> bool:
     return bool(event == LogEvent.JOB_ERROR)
 
 
-def _fate(status: int | None) -> str:
+def _outcome(status: int | None) -> str:
     if status is None:
         return "failed"
     number = _signal(status)

@@ -1,4 +1,4 @@
-"""What a finished run prints last: its scores, where its report is, and commands to go on with."""
+"""The last lines of a finished run: its scores, where its report is, and commands to go on with."""
 
 import subprocess
 import sys
@@ -10,38 +10,38 @@ from t5repro.lineage.store import RESULTS
 from t5repro.plan.run_plan import RunPlan
 
 
-def last_screen(plan: RunPlan) -> str:
+def last_screen(run_plan: RunPlan) -> str:
     """Return the last screen of a run that has built everything."""
-    run = f"{RESULTS}/{plan.settings.run.name}"
-    if not plan.tasks:  # it ends with pre-training
-        files = dict.fromkeys(plan.by_experiment("pretrain", WEIGHTS).values())
+    run = f"{RESULTS}/{run_plan.settings.run.name}"
+    if not run_plan.tasks:  # it ends with pre-training
+        files = dict.fromkeys(run_plan.by_experiment("pretrain", WEIGHTS).values())
         return _screen(
             "\n".join(f"weights: {path}" for path in files),
             {f"t5repro tasks new ROWS.csv --from {run}": "fine-tune on rows of your own"},
         )
     # A process of its own, as for the seal: the report is a layer above this package.
-    shown = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "t5repro", "show", run], capture_output=True, text=True, check=False
     )
-    experiment, scores = next(iter(plan.by_experiment("evaluate_score", SCORES).items()))
-    has_corpus = experiment in plan.corpora("c4")
+    experiment, scores = next(iter(run_plan.by_experiment("evaluate_score", SCORES).items()))
+    has_corpus = experiment in run_plan.corpora("c4")
     question, answer = ("pages", "pages") if has_corpus else ("trace", "jobs")
-    asked = _input_of(plan, experiment)
+    input_words = _input_of(run_plan, experiment)
     return _screen(
-        (shown.stdout or shown.stderr).rstrip(),
+        (process.stdout or process.stderr).rstrip(),
         {
             f"t5repro {question} {scores}": f"the {answer} behind a score",
-            f"t5repro predict {run} {asked}": "the answer to a line of your own",
+            f"t5repro predict {run} {input_words}": "the answer to a line of your own",
         },
     )
 
 
-def _input_of(plan: RunPlan, experiment: str) -> str:
+def _input_of(run_plan: RunPlan, experiment: str) -> str:
     """Return the words for an input: text, or a row of a task if the network writes none."""
-    settings = plan.settings_at(experiment)
+    settings = run_plan.settings_at(experiment)
     if tuned_family(settings.model, settings.finetune).writes_text:
         return "TEXT"
-    return f"--task {plan.tasks[0]} ROW"
+    return f"--task {run_plan.tasks[0]} ROW"
 
 
 def _screen(results: str, commands: Mapping[str, str]) -> str:

@@ -41,7 +41,7 @@ class Measure:
 
     Attributes:
         node: rule and name.
-        what: what was compared.
+        what: the compared quantity.
         value: relative difference; of answers, the share that differs.
         bar: greatest value that is rounding; None if rounding has no known limit.
         where: where the value was found.
@@ -123,19 +123,19 @@ def compare_engines(
     """
     if steps < 1:
         raise SettingsError(f"--steps is {steps}; it must be at least 1")
-    plan = RunPlan.of_run_file(run_file)
-    own = plan.settings.devices.engine
+    run_plan = RunPlan.of_run_file(run_file)
+    own = run_plan.settings.devices.engine
     if engine == own:
         raise DeviceError(f"--engine is {engine!r}, the engine of the run; name {OTHER[own]!r}")
     pythons = {own: interpreter(own), engine: python or interpreter(engine)}
     measures: list[Measure] = []
-    for node in _selected(plan, nodes):
+    for node in _selected(run_plan, nodes):
         announce(f"repeating {node.label} on {engine}")
-        place = folder / node.rule / node.name
+        node_folder = folder / node.rule / node.name
         if node.rule == PREDICTIONS:
-            measures += _compare_predictions(plan, node, place, engine, pythons[engine])
+            measures += _compare_predictions(run_plan, node, node_folder, engine, pythons[engine])
             continue
-        measures += _Repetition(plan, node, place, steps, pythons).compare(own, engine)
+        measures += _Repetition(run_plan, node, node_folder, steps, pythons).compare(own, engine)
     libraries = {
         name: version
         for path in sorted(folder.rglob(STEPS))
@@ -152,30 +152,34 @@ def interpreter(engine: str) -> str:
     """
     if importlib.util.find_spec(engine):
         return sys.executable
-    beside = Path(ENVIRONMENTS[engine], "bin/python")
-    if beside.is_file():
-        return str(beside)
+    path = Path(ENVIRONMENTS[engine], "bin/python")
+    if path.is_file():
+        return str(path)
     raise DeviceError(
-        f"no interpreter with {engine} is here: {beside} is missing; make {beside.parents[1]}"
+        f"no interpreter with {engine} is here: {path} is missing; make {path.parents[1]}"
         "/installed makes it, or name one with --python"
     )
 
 
-def _selected(plan: RunPlan, names: Sequence[str]) -> list[Node]:
+def _selected(run_plan: RunPlan, names: Sequence[str]) -> list[Node]:
     """Return the nodes to repeat, all of them built.
 
     Raises:
         LineageError: a name is of no node, or a node is not built.
     """
-    chosen = {f"{node.rule}/{node.name}": node for node in plan.nodes if _can_be_repeated(node)}
-    if unknown := [name for name in names if name not in (*chosen, *TRAININGS, PREDICTIONS)]:
+    repeatable = {
+        f"{node.rule}/{node.name}": node for node in run_plan.nodes if _can_be_repeated(node)
+    }
+    if unknown := [name for name in names if name not in (*repeatable, *TRAININGS, PREDICTIONS)]:
         raise LineageError(
             f"--node {unknown[0]} does not name a training or prediction of the run; these are "
-            f"{', '.join(chosen)}"
+            f"{', '.join(repeatable)}"
         )
-    nodes = [node for name, node in chosen.items() if not names or {name, node.rule} & set(names)]
+    nodes = [
+        node for name, node in repeatable.items() if not names or {name, node.rule} & set(names)
+    ]
     for node in nodes:
-        path = Path(RESULTS, plan.settings.run.name, node.rule, node.name, MANIFEST)
+        path = Path(RESULTS, run_plan.settings.run.name, node.rule, node.name, MANIFEST)
         if not path.is_file():
             raise LineageError(f"{path} is missing: build the run, or name other nodes with --node")
     return nodes
@@ -191,76 +195,78 @@ class _Repetition:
     """Both engines' first steps of a training."""
 
     def __init__(
-        self, plan: RunPlan, node: Node, folder: Path, steps: int, pythons: dict[str, str]
+        self, run_plan: RunPlan, node: Node, folder: Path, steps: int, pythons: dict[str, str]
     ) -> None:
-        self._words = plan.words(node.rule, node.name)
+        self._words = run_plan.words(node.rule, node.name)
         self._label = node.label
         self._folder = folder
         self._steps = str(steps)
         self._pythons = pythons
 
-    def compare(self, own: str, other: str) -> Iterator[Measure]:
+    def compare(self, own: str, engine: str) -> Iterator[Measure]:
         """Yield the differences between the engines."""
         first = self._repeat(own, "float32")
         yield from self._measures(
             "float32, each step from one state",
-            self._repeat(other, "float32", "--reference", str(first)),
+            self._repeat(engine, "float32", "--reference", str(first)),
             BARS["float32"],
         )
         yield from self._measures(
             "float32, free",
-            self._repeat(other, "float32", "--reference", str(first), "--free"),
+            self._repeat(engine, "float32", "--reference", str(first), "--free"),
             (None, None),
         )
         first = self._repeat(own, "float64")
         yield from self._measures(
             "float64, free",
-            self._repeat(other, "float64", "--reference", str(first), "--free"),
+            self._repeat(engine, "float64", "--reference", str(first), "--free"),
             BARS["float64"],
         )
 
     def _repeat(self, engine: str, precision: str, *options: str) -> Path:
         """Run the program of one engine; return its folder."""
         folder = self._folder / "-".join((engine, precision, *(o[2:] for o in options[::2])))
-        places = ("--steps", self._steps, "--folder", str(folder))
-        words = ("--engine", engine, "--precision", precision, *places, *options)
-        _run(self._pythons[engine], "t5repro.cli.repeated_steps", *words, *self._words)
+        step_options = ("--steps", self._steps, "--folder", str(folder))
+        arguments = ("--engine", engine, "--precision", precision, *step_options, *options)
+        _run(self._pythons[engine], "t5repro.cli.repeated_steps", *arguments, *self._words)
         return folder
 
     def _measures(
-        self, what: str, folder: Path, bars: tuple[float | None, float | None]
+        self, comparison: str, folder: Path, bars: tuple[float | None, float | None]
     ) -> Iterator[Measure]:
         result = read_json(folder / STEPS)
         pairs = zip(result["losses"], result["losses_of_reference"], strict=True)
-        losses = [abs(ours - theirs) / max(abs(theirs), 1e-30) for ours, theirs in pairs]
-        step = _worst(losses)
-        yield Measure(self._label, f"loss, {what}", losses[step], bars[0], f"step {step + 1}")
+        losses = [abs(loss - reference) / max(abs(reference), 1e-30) for loss, reference in pairs]
+        step = _index_of_greatest(losses)
+        yield Measure(self._label, f"loss, {comparison}", losses[step], bars[0], f"step {step + 1}")
         distances = [distance["share"] for distance in result["distances"]]
-        step = _worst(distances)
+        step = _index_of_greatest(distances)
         where = f"step {step + 1}, most in {result['distances'][step]['farthest']}"
-        yield Measure(self._label, f"weights, {what}", distances[step], bars[1], where)
+        yield Measure(self._label, f"weights, {comparison}", distances[step], bars[1], where)
 
 
-def _worst(values: Sequence[float]) -> int:
+def _index_of_greatest(values: Sequence[float]) -> int:
     """Return the index of the greatest value; NaN is greater than any."""
     return max(range(len(values)), key=lambda index: (math.isnan(values[index]), values[index]))
 
 
 def _compare_predictions(
-    plan: RunPlan, node: Node, folder: Path, engine: str, python: str
+    run_plan: RunPlan, node: Node, folder: Path, engine: str, python: str
 ) -> Iterator[Measure]:
     """Yield the share of the answers of each task that are another text."""
-    words = plan.words(node.rule, node.name)
-    settings = json.loads(words[words.index("--settings") + 1])
+    arguments = run_plan.words(node.rule, node.name)
+    settings = json.loads(arguments[arguments.index("--settings") + 1])
     settings["devices"] |= {"engine": engine, "kind": "cpu"}
-    words[words.index("--settings") + 1] = json.dumps(settings)
-    words[words.index("--folder") + 1] = str(folder)
-    words[words.index("--manifest") + 1] = str(folder / MANIFEST)
-    _run(python, "t5repro", "stage", *words)
-    results = Path(RESULTS, plan.settings.run.name, node.rule, node.name)
+    arguments[arguments.index("--settings") + 1] = json.dumps(settings)
+    arguments[arguments.index("--folder") + 1] = str(folder)
+    arguments[arguments.index("--manifest") + 1] = str(folder / MANIFEST)
+    _run(python, "t5repro", "stage", *arguments)
+    results = Path(RESULTS, run_plan.settings.run.name, node.rule, node.name)
     for path in sorted(results.glob("*.jsonl")):
         pairs = list(zip(_answers(folder / path.name), _answers(path), strict=True))
-        unequal = [number for number, (ours, theirs) in enumerate(pairs, 1) if ours != theirs]
+        unequal = [
+            number for number, (answer, own_answer) in enumerate(pairs, 1) if answer != own_answer
+        ]
         where = f"{path.stem}: {len(pairs) - len(unequal)} of {len(pairs)} equal"
         where += f", first other in line {unequal[0]}" if unequal else ""
         yield Measure(node.label, "answers", len(unequal) / max(len(pairs), 1), 0.0, where)
@@ -270,13 +276,13 @@ def _answers(path: Path) -> list[str]:
     return [json.loads(line)["prediction"] for line in path.read_text("utf-8").splitlines()]
 
 
-def _run(python: str, module: str, *words: str) -> None:
+def _run(python: str, module: str, *arguments: str) -> None:
     """Run a program of this package in an environment.
 
     Raises:
         LineageError: it fails.
     """
-    command = [python, "-m", module, *words]
+    command = [python, "-m", module, *arguments]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if process.returncode:
         lines = "\n".join(process.stderr.strip().splitlines()[-15:])

@@ -96,14 +96,14 @@ def _fault(manifest: Path, since: float) -> str:
     job = job_name(manifest.as_posix())
     record = Path(record_of_job(job))
     try:
-        written = list(written_files(manifest))
+        files_of_job = list(written_files(manifest))
         if record.is_file():
             read_record(record)
     except (ArtifactError, UnicodeDecodeError):
         return manifest.as_posix()
     if job.split("/")[1] == DATA:
         return ""  # raw files are the user's: their rules name them, or fetch them again
-    return next((file.path.as_posix() for file, _ in differing_files(written)), "")
+    return next((file.path.as_posix() for file, _ in differing_files(files_of_job)), "")
 
 
 def _files_of(manifest: Path) -> Iterator[Path]:

@@ -243,13 +243,14 @@ def save_snapshot(lock: Lock, clean: Iterable[str], stages: Iterable[PlannedStag
     write_json(SNAPSHOT, snapshot)
 
 
-def _is_known(locked: LockedStage, declared: Iterable[str], known: set[str]) -> bool:
+def _is_known(locked: LockedStage, declared: Iterable[str], with_metadata: set[str]) -> bool:
     """Return whether Snakemake has metadata of every output of a stage.
 
     Of a stage that is not planned only the locked folders or files are known.
     """
-    return known.issuperset(declared) and all(
-        any(path == out or path.startswith(f"{out}/") for path in known) for out in locked.outs
+    return with_metadata.issuperset(declared) and all(
+        any(path == out or path.startswith(f"{out}/") for path in with_metadata)
+        for out in locked.outs
     )
 
 

@@ -55,13 +55,15 @@ def reading_all(query: Query, *, requeues: bool) -> Query:
         if states is None:
             logger.warning(f"SLURM does not answer; its jobs count as running: {command}")
             return {}, 0.0
-        known = {job: _known(state, requeues=requeues) for job, state in states.items()}
-        return known, seconds or 0.0
+        words_of_jobs = {
+            job: _state_word(state, requeues=requeues) for job, state in states.items()
+        }
+        return words_of_jobs, seconds or 0.0
 
     return read
 
 
-def _known(state: str, *, requeues: bool) -> str:
+def _state_word(state: str, *, requeues: bool) -> str:
     """Return the first word of a state; `LOST` for a job that SLURM has preempted for good."""
     word = state.partition(" ")[0]
     return LOST if word == PREEMPTED and not requeues else word

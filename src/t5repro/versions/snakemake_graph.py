@@ -143,11 +143,11 @@ def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
     Raises:
         SettingsError: the run file cannot be planned.
     """
-    plan = RunPlan.of_run_file(run_file)
+    run_plan = RunPlan.of_run_file(run_file)
     if not inside_dvc_repro():
         write_closures_for_plan()  # as the Snakefile does
     with Origins([run_file]).located_errors():
-        return plan.settings, stages_of_plan(plan)
+        return run_plan.settings, stages_of_plan(run_plan)
 
 
 def stages_of_plan(plan: RunPlan) -> list[PlannedStage]:

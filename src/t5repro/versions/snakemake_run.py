@@ -203,9 +203,9 @@ class SnakemakeRun:
         power_loss.note_end()
         self._lock.close()
         dag = self._workflow.dag_settings
-        whole = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
-        print(printable(seal.seal_run(self.settings, whole=whole)), file=sys.stderr)
-        if whole:
+        has_all_targets = set(dag.targets) <= {"all"} and not (dag.until or dag.omit_from)
+        print(printable(seal.seal_run(self.settings, whole=has_all_targets)), file=sys.stderr)
+        if has_all_targets:
             print(printable(last_screen(self.plan)), file=sys.stderr)
         if self.uses_storage:
             # Snakemake's metadata has the paths of the storage; a local run needs others.

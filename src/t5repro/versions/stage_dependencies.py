@@ -55,8 +55,11 @@ def dependencies(stage: PlannedStage, contents: Mapping[str, Collection[str]]) -
 
 def _outermost(path: str, folders: Collection[str]) -> str:
     """Return the outermost of these folders that a file is in; the file if it is in none."""
-    *_, found = (path, *(str(parent) for parent in Path(path).parents if str(parent) in folders))
-    return found
+    *_, outermost = (
+        path,
+        *(str(parent) for parent in Path(path).parents if str(parent) in folders),
+    )
+    return outermost
 
 
 def md5_of(path: str, hasher: Hasher) -> str | None:

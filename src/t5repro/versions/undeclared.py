@@ -28,12 +28,12 @@ def strange_files(stage: PlannedStage, files: StageFiles) -> list[str]:
         cure = "the folder is a link out of the checkout, where nothing is deleted; move it away"
         return [f"{path}: {cure}" for path in files.orphans]
     undeclared = without_leftovers(files.orphans)
-    written = set(_former_outputs(stage, undeclared))
+    former_outputs = set(_former_outputs(stage, undeclared))
     return [
         f"{path}: no job is known to have written it, so it is not deleted; move it to another "
         "folder"
         for path in undeclared
-        if path not in written
+        if path not in former_outputs
     ]
 
 

@@ -88,12 +88,12 @@ class AddedTokens:
             if token.id is not None and token.id <= UNK_ID and token.sentinel is None:
                 continue
             if actual is None or token.id not in (None, actual):
-                stated = "" if token.id is None else f" as id {token.id}"
-                found = "lacks it" if actual is None else f"has it as id {actual}"
+                id_text = "" if token.id is None else f" as id {token.id}"
+                actual_text = "lacks it" if actual is None else f"has it as id {actual}"
                 raise VocabularyError(
-                    f"{token.file} has the token {token.text!r}{stated}, the vocabulary of "
-                    f"{vocabulary.total_ids:,} ids with {vocabulary.extra_ids} sentinels {found}; "
-                    f"{CURE}"
+                    f"{token.file} has the token {token.text!r}{id_text}, the vocabulary of "
+                    f"{vocabulary.total_ids:,} ids with {vocabulary.extra_ids} sentinels "
+                    f"{actual_text}; {CURE}"
                 )
 
 
@@ -117,13 +117,13 @@ def read_added_tokens(files: Iterable[Path]) -> AddedTokens:
             raise ArtifactError(f"{path} has a {type(values).__name__}; it must be a mapping")
         tokens += (_token(text, number, path) for text, number in READERS[path.name](values))
         # Written by T5Tokenizer, also where no list of tokens is.
-        stated = values.get("extra_ids")
-        if path.name == "tokenizer_config.json" and stated not in (None, 0):
-            if type(stated) is not int or stated < 0:
+        sentinels = values.get("extra_ids")
+        if path.name == "tokenizer_config.json" and sentinels not in (None, 0):
+            if type(sentinels) is not int or sentinels < 0:
                 raise VocabularyError(
-                    f"{path} has extra_ids {stated!r}; it must be a number of sentinels"
+                    f"{path} has extra_ids {sentinels!r}; it must be a number of sentinels"
                 )
-            extra_ids = (stated, path)
+            extra_ids = (sentinels, path)
     return AddedTokens(tuple(tokens), extra_ids)
 
 

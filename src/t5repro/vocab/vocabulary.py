@@ -108,11 +108,11 @@ class Vocabulary:
         for label in labels:
             ids = self.encode(label)
             # The model answers with pieces: a label that they cannot spell is never right.
-            written = self.decode(ids)
+            decoded_text = self.decode(ids)
             if UNK_ID in ids:
                 fault = "has a character that the vocabulary lacks"
-            elif written != label:  # spaces and forms of characters that SentencePiece normalises
-                fault = f"becomes {written!r} in the vocabulary"
+            elif decoded_text != label:  # SentencePiece normalises spaces and forms of characters
+                fault = f"becomes {decoded_text!r} in the vocabulary"
             else:
                 continue
             raise SettingsError(
@@ -125,26 +125,26 @@ class Vocabulary:
         A target has characters in no piece, or it comes back changed: SentencePiece joins white
         space and replaces some characters, such as full-width ones.
         """
-        found: Counter[str] = Counter()
+        fault_counts: Counter[str] = Counter()
         unknown, changed = "", ("", "")
         for start in range(0, len(targets), TARGETS_AT_ONCE):
             counts = Counter(targets[start : start + TARGETS_AT_ONCE])  # labels repeat
             for target, ids in zip(counts, self.encode_batch(list(counts)), strict=True):
                 if UNK_ID in ids:
-                    found["unknown"] += counts[target]
+                    fault_counts["unknown"] += counts[target]
                     unknown = unknown or target
-                elif (written := self.decode(ids)) != target:
-                    found["changed"] += counts[target]
-                    changed = changed if changed[0] else (target, written)
+                elif (decoded_text := self.decode(ids)) != target:
+                    fault_counts["changed"] += counts[target]
+                    changed = changed if changed[0] else (target, decoded_text)
         faults = {
             "unknown": f"have characters that the vocabulary lacks, such as "
             f"{self._lacking(unknown)!r}; the model writes ⁇ in their place",
             "changed": f"are changed by the vocabulary, such as {_change(*changed)}",
         }
         return "; ".join(
-            f"{found[kind]:,} of {len(targets):,} targets {fault}"
+            f"{fault_counts[kind]:,} of {len(targets):,} targets {fault}"
             for kind, fault in faults.items()
-            if found[kind]
+            if fault_counts[kind]
         )
 
     def _lacking(self, target: str) -> str:
@@ -165,13 +165,13 @@ class Vocabulary:
         return self._pieces.decode(before_eos)
 
 
-def _change(target: str, written: str) -> str:
-    """Return where a target and what the vocabulary makes of it begin to differ."""
-    pairs = enumerate(zip(target, written, strict=False))
-    shorter = min(len(target), len(written))
-    first = next((place for place, (left, right) in pairs if left != right), shorter)
+def _change(target: str, decoded_text: str) -> str:
+    """Return the first difference between a target and its text after decoding."""
+    pairs = enumerate(zip(target, decoded_text, strict=False))
+    shorter = min(len(target), len(decoded_text))
+    first = next((index for index, (a, b) in pairs if a != b), shorter)
     start = max(first - SHOWN_CHARACTERS // 2, 0)
-    before, after = (text[start : start + SHOWN_CHARACTERS] for text in (target, written))
+    before, after = (text[start : start + SHOWN_CHARACTERS] for text in (target, decoded_text))
     # An accent of its own and the accented letter look alike.
     show = ascii if unicodedata.normalize("NFC", before) == after else repr
     return f"{show(before)} to {show(after)}"

@@ -34,25 +34,25 @@ def read_words(path: Path, language: str) -> frozenset[str]:
         RawDataError: the list cannot be read, is not UTF-8 or contains no word.
     """
     try:
-        words = frozenset(listed_lines(path))
+        bad_words = frozenset(listed_lines(path))
     except OSError as error:
         raise RawDataError(
             f"{path}: cannot be read ({error.strerror}); check c4.bad_word_lists.{language}"
         ) from error
-    if not words:
+    if not bad_words:
         raise RawDataError(
             f"{path}: contains no word; remove {language!r} from c4.bad_word_lists to disable "
             "the rule"
         )
-    return words - ALLOWED_WORDS.get(language, frozenset())
+    return bad_words - ALLOWED_WORDS.get(language, frozenset())
 
 
-def page_matcher(words: Iterable[str], language: str) -> Matcher:
+def page_matcher(bad_words: Iterable[str], language: str) -> Matcher:
     """Return a function that tests whether a page, lower-cased, contains a listed word.
 
     Source: released code, ``c4_utils.get_badwords_filter_fn``.
     """
-    automaton = _automaton(words)
+    automaton = _automaton(bad_words)
     if language in ANYWHERE_LANGUAGES:
         return lambda text: bool(automaton.find_matches_as_indexes(text.lower()))
 
@@ -68,12 +68,12 @@ def page_matcher(words: Iterable[str], language: str) -> Matcher:
     return matches
 
 
-def line_matcher(words: Iterable[str]) -> Matcher:
+def line_matcher(bad_words: Iterable[str]) -> Matcher:
     """Return a function that tests whether a lower-cased line drops its page, as in 2019.
 
     Source: the released code of 2019, ``c4_utils.get_clean_page_fn``.
     """
-    ordered = sorted(words)
+    ordered = sorted(bad_words)
     if any(not PATTERN_CHARACTERS.isdisjoint(word) for word in ordered):
         try:
             pattern = re.compile("[^a-z]({})[^a-z]".format("|".join(ordered)))
@@ -103,9 +103,9 @@ def any_line(matches: Matcher) -> Matcher:
     return lambda text: any(map(matches, text.lower().splitlines()))
 
 
-def _automaton(words: Iterable[str]) -> AhoCorasick:
+def _automaton(bad_words: Iterable[str]) -> AhoCorasick:
     return AhoCorasick(
-        sorted(words), matchkind=MatchKind.Standard, implementation=Implementation.DFA
+        sorted(bad_words), matchkind=MatchKind.Standard, implementation=Implementation.DFA
     )
 
 

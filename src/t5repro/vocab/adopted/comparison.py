@@ -33,11 +33,11 @@ def read_definition(path: Path) -> dict[str, Any]:
     return values
 
 
-def check_equal(made: Mapping[str, Any], path: Path, source: Path) -> None:
+def check_equal(definition: Mapping[str, Any], path: Path, source: Path) -> None:
     """Refuse a ``tokenizer.json`` that encodes text otherwise than the files next to it.
 
     Args:
-        made: definition from these files.
+        definition: definition from these files.
         path: file of the other definition.
         source: file of the pieces, for messages.
 
@@ -45,36 +45,54 @@ def check_equal(made: Mapping[str, Any], path: Path, source: Path) -> None:
         ArtifactError: `tokenizers` cannot read it.
         VocabularyError: they differ; names the first difference.
     """
-    stated = read_definition(path)
+    other_definition = read_definition(path)
     for section in SECTIONS:
-        difference = _difference(made[section], stated[section], section)
+        difference = _difference(definition[section], other_definition[section], section)
         if difference:
-            place, ours, theirs = difference
+            location, own_value, other_value = difference
             raise VocabularyError(
-                f"{path} has {place} {_short(theirs)}, {source} and tokenizer_config.json make "
-                f"{_short(ours)}; they must agree: get the folder again, or remove the file that "
-                "is not meant"
+                f"{path} has {location} {_short(other_value)}, {source} and tokenizer_config.json "
+                f"make {_short(own_value)}; they must agree: get the folder again, or remove the "
+                "file that is not meant"
             )
 
 
-def _difference(ours: Any, theirs: Any, place: str) -> tuple[str, Any, Any] | None:
+def _difference(own_value: Any, other_value: Any, location: str) -> tuple[str, Any, Any] | None:
     """Return place and values of the first difference; None if there is none."""
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        names = [name for name in {**ours, **theirs} if name not in NOT_COMPARED]
-        pairs = [(f"{place}.{name}", ours.get(name), theirs.get(name)) for name in names]
-    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+    if isinstance(own_value, Mapping) and isinstance(other_value, Mapping):
+        names = [name for name in {**own_value, **other_value} if name not in NOT_COMPARED]
         pairs = [
-            (f"{place}[{number}]", left, right)
-            for number, (left, right) in enumerate(zip(ours, theirs, strict=True))
+            (f"{location}.{name}", own_value.get(name), other_value.get(name)) for name in names
         ]
-    elif isinstance(ours, float) and isinstance(theirs, float):
+    elif (
+        isinstance(own_value, list)
+        and isinstance(other_value, list)
+        and len(own_value) == len(other_value)
+    ):
+        pairs = [
+            (f"{location}[{number}]", own_entry, other_entry)
+            for number, (own_entry, other_entry) in enumerate(
+                zip(own_value, other_value, strict=True)
+            )
+        ]
+    elif isinstance(own_value, float) and isinstance(other_value, float):
         # A score that JSON has in other digits.
-        return None if math.isclose(ours, theirs, rel_tol=1e-6) else (place, ours, theirs)
+        return (
+            None
+            if math.isclose(own_value, other_value, rel_tol=1e-6)
+            else (location, own_value, other_value)
+        )
     else:
         # No prefix and an empty one are the same.
-        return None if (ours or None) == (theirs or None) else (place, ours, theirs)
-    found = (_difference(left, right, name) for name, left, right in pairs)
-    return next(filter(None, found), None)
+        return (
+            None
+            if (own_value or None) == (other_value or None)
+            else (location, own_value, other_value)
+        )
+    differences = (
+        _difference(own_entry, other_entry, name) for name, own_entry, other_entry in pairs
+    )
+    return next(filter(None, differences), None)
 
 
 def _short(value: Any) -> str:

@@ -56,13 +56,13 @@ class Pieces:
         form: how they are spelled.
         ids: piece -> id.
         model: returns the model for all pieces, with added tokens, and the unknown token.
-        stated: options that the files of the pieces state.
+        file_options: options that the files of the pieces state.
     """
 
     form: Form
     ids: Mapping[str, int]
     model: Callable[[Mapping[str, int], str | None], Model]
-    stated: Mapping[str, Any] = field(default_factory=dict)
+    file_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Published(NamedTuple):
@@ -88,13 +88,13 @@ def files_beside(source: Path) -> list[Path]:
     return [path for name in names if (path := source.parent / name).is_file() and path != source]
 
 
-def published_vocabulary(source: Path, others: Sequence[Path]) -> Published:
+def published_vocabulary(source: Path, sibling_files: Sequence[Path]) -> Published:
     """Return the vocabulary of a published checkpoint.
 
     Args:
         source: a SentencePiece model, ``vocab.txt``, ``vocab.json``, ``tokenizer.json``, or the
             vocabulary of a run.
-        others: files next to it that may belong to it.
+        sibling_files: files next to it that may belong to it.
 
     Raises:
         ArtifactError: a file is missing or damaged.
@@ -102,36 +102,36 @@ def published_vocabulary(source: Path, others: Sequence[Path]) -> Published:
     """
     refuse_lfs_pointer(source)
     if source.name == DEFINITION:
-        return _adopted(_of_definition(source), source, [source, *others])
+        return _adopted(_of_definition(source), source, [source, *sibling_files])
     if source.suffix == ".txt":
-        return _adopted(_word_pieces(source, others), source, others)
+        return _adopted(_word_pieces(source, sibling_files), source, sibling_files)
     if source.suffix == ".json":
-        return _adopted(_byte_pairs(source, others), source, others)
+        return _adopted(_byte_pairs(source, sibling_files), source, sibling_files)
     data = read_file(source)
     if not _is_albert(data):
         return Published(data, SameOrder())  # its reader checks it
-    return _adopted(_albert(data, source, others), source, others)
+    return _adopted(_albert(data, source, sibling_files), source, sibling_files)
 
 
-def _adopted(pieces: Pieces, source: Path, others: Sequence[Path]) -> Published:
+def _adopted(pieces: Pieces, source: Path, sibling_files: Sequence[Path]) -> Published:
     form = pieces.form
-    options = read_options(form, others, pieces.stated)
+    options = read_options(form, sibling_files, pieces.file_options)
     ids = dict(pieces.ids)
-    for token in read_added_tokens(others).tokens:
+    for token in read_added_tokens(sibling_files).tokens:
         # Others are compared later: a token of text, or one with another id, is refused.
         if token.id == len(ids) and token.text in form.special_tokens.values():
             ids.setdefault(token.text, token.id)
-    special_tokens = read_special_tokens(form, others, ids, source)
+    special_tokens = read_special_tokens(form, sibling_files, ids, source)
     definition = form.definition(pieces.model(ids, special_tokens.get("unk")), options)
-    for path in others:
+    for path in sibling_files:
         if path.name == DEFINITION:
             check_equal(definition, path, source)
     model = TokenizerModel(form, special_tokens, definition)
     return Published(model.to_bytes(), model.order)
 
 
-def _word_pieces(source: Path, others: Sequence[Path]) -> Pieces:
-    if not any(path.name in (CONFIG, DEFINITION) for path in others):
+def _word_pieces(source: Path, sibling_files: Sequence[Path]) -> Pieces:
+    if not any(path.name in (CONFIG, DEFINITION) for path in sibling_files):
         raise VocabularyError(
             f"{source} has neither {CONFIG} nor {DEFINITION} next to it, which say whether text is "
             f'lower-cased; write {CONFIG} with {{"do_lower_case": true}} or false, as the '
@@ -144,8 +144,8 @@ def _of_word_pieces(ids: Mapping[str, int]) -> Pieces:
     return Pieces(FORMS["bert"], ids, lambda all_ids, unknown: word_piece(all_ids, str(unknown)))
 
 
-def _byte_pairs(source: Path, others: Sequence[Path]) -> Pieces:
-    merges = next((path for path in others if path.name == MERGES), None)
+def _byte_pairs(source: Path, sibling_files: Sequence[Path]) -> Pieces:
+    merges = next((path for path in sibling_files if path.name == MERGES), None)
     if merges is None:
         raise ArtifactError(
             f"{source} has no {MERGES} next to it, without which its pieces cannot be made: put it "
@@ -157,7 +157,7 @@ def _byte_pairs(source: Path, others: Sequence[Path]) -> Pieces:
 
 def _of_byte_pairs(ids: Mapping[str, int], pairs: Sequence[Sequence[str]], where: Path) -> Pieces:
     end = end_of_words(ids)
-    check_merges([(left, right) for left, right in pairs], ids, where, end=end)
+    check_merges([(first, second) for first, second in pairs], ids, where, end=end)
     name = "gpt" if end else "roberta" if {"<s>", "</s>"} <= set(ids) else "gpt2"
     if not end:
         _check_bytes(ids, where)
@@ -192,10 +192,10 @@ def _is_albert(data: bytes) -> bool:
     return has_pieces and processor.eos_id() != 1
 
 
-def _albert(data: bytes, source: Path, others: Sequence[Path]) -> Pieces:
+def _albert(data: bytes, source: Path, sibling_files: Sequence[Path]) -> Pieces:
     from sentencepiece import sentencepiece_model_pb2
 
-    if not any(path.name in (CONFIG, DEFINITION) for path in others):
+    if not any(path.name in (CONFIG, DEFINITION) for path in sibling_files):
         raise VocabularyError(
             f"{source} is ALBERT's and has neither {CONFIG} nor {DEFINITION} next to it, which say "
             f'whether text is lower-cased; write {CONFIG} with {{"do_lower_case": true}}, and '
@@ -210,8 +210,8 @@ def _albert(data: bytes, source: Path, others: Sequence[Path]) -> Pieces:
         )
     scores = [(piece.piece, _score(piece.piece, piece.score)) for piece in model.pieces]
     charsmap = model.normalizer_spec.precompiled_charsmap
-    stated = {CHARSMAP: base64.b64encode(charsmap).decode()} if charsmap else {}
-    return _of_scores(scores, model.trainer_spec.unk_id, source, stated)
+    file_options = {CHARSMAP: base64.b64encode(charsmap).decode()} if charsmap else {}
+    return _of_scores(scores, model.trainer_spec.unk_id, source, file_options)
 
 
 def _score(piece: str, score: float) -> float:
@@ -220,7 +220,10 @@ def _score(piece: str, score: float) -> float:
 
 
 def _of_scores(
-    scores: Sequence[tuple[str, float]], unknown_id: int, where: Path, stated: Mapping[str, Any]
+    scores: Sequence[tuple[str, float]],
+    unknown_id: int,
+    where: Path,
+    file_options: Mapping[str, Any],
 ) -> Pieces:
     # SentencePiece's numbers; readers of JSON differ in the last digit of more.
     scores = [(piece, float(np.float32(score))) for piece, score in scores]
@@ -234,14 +237,14 @@ def _of_scores(
         added = [(piece, 0.0) for piece in list(all_ids)[len(scores) :]]
         return unigram([*scores, *added], unknown_id)
 
-    return Pieces(FORMS["albert"], ids, model, stated)
+    return Pieces(FORMS["albert"], ids, model, file_options)
 
 
 # A `tokenizer.json` without the other files
 
 
 def _of_definition(path: Path) -> Pieces:
-    """Return the pieces of a ``tokenizer.json``; the rest of it is compared with what they make."""
+    """Return the pieces of a ``tokenizer.json``; the rest of it is compared with theirs."""
     definition = read_definition(path)
     model = definition["model"]
     kind = model["type"]
@@ -264,4 +267,6 @@ def _of_definition(path: Path) -> Pieces:
             f"{path} has a model of type {kind!r}; allowed are WordPiece, BPE and Unigram: name "
             "the vocabulary of a BERT, RoBERTa, GPT or ALBERT"
         )
-    return replace(pieces, stated={**pieces.stated, **pieces.form.options_of(definition)})
+    return replace(
+        pieces, file_options={**pieces.file_options, **pieces.form.options_of(definition)}
+    )

@@ -1,7 +1,7 @@
 """The forms of adopted vocabularies: their special tokens, options, and what `tokenizers` runs.
 
 Source: transformers 4.57, ``convert_slow_tokenizer``, which makes the fast classes, and 5.23 for
-what it saves otherwise.
+the files that it saves otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ def byte_pairs(
     Args:
         vocabulary: piece -> id.
         merges: pairs of pieces, the first one first.
-        unknown: token of what is in no piece; None if bytes spell everything.
+        unknown: token of text that is in no piece; None if bytes spell everything.
         end: what ends the last piece of a word.
     """
     return {
@@ -186,7 +186,9 @@ _BERT_OPTIONS = {
 
 def _bert_options(definition: Mapping[str, Any]) -> dict[str, Any]:
     normalizer = definition["normalizer"] or {}
-    return {ours: normalizer[name] for ours, name in _BERT_OPTIONS.items() if name in normalizer}
+    return {
+        option: normalizer[name] for option, name in _BERT_OPTIONS.items() if name in normalizer
+    }
 
 
 def _byte_options(definition: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,19 +56,21 @@ ANY_CLASS = ("PreTrainedTokenizer", "TokenizersBackend")
 CURE = "ids would differ from those of the checkpoint: name another one, or correct the file"
 
 
-def read_options(form: Form, files: Sequence[Path], stated: Mapping[str, Any]) -> dict[str, Any]:
+def read_options(
+    form: Form, files: Sequence[Path], file_options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the options of a vocabulary.
 
     Args:
         form: its form.
         files: files next to it; those of `CONFIGURATIONS` are read.
-        stated: options that the definition in `tokenizer.json` has.
+        file_options: options that the definition in `tokenizer.json` has.
 
     Raises:
         ArtifactError: a file is not JSON.
         VocabularyError: an option, its value or the class is not readable.
     """
-    options = {**form.options, **stated}
+    options = {**form.options, **file_options}
     for path in files:
         if path.name != CONFIG:
             continue
@@ -124,12 +126,12 @@ def read_special_tokens(
         VocabularyError: a token that the form needs is not in the vocabulary, or two files name
             different ones.
     """
-    named: dict[str, tuple[str, Path]] = {}
+    token_of_role: dict[str, tuple[str, Path]] = {}
     for path in files:
         if path.name not in CONFIGURATIONS:
             continue
         for role, token in _named_tokens(_mapping(path)):
-            earlier, where = named.setdefault(role, (token, path))
+            earlier, where = token_of_role.setdefault(role, (token, path))
             if earlier != token:
                 raise VocabularyError(
                     f"{path} has {NAMES[role][0]} {token!r}, {where} has {earlier!r}; they must "
@@ -137,13 +139,13 @@ def read_special_tokens(
                 )
     tokens: dict[str, str] = {}
     for role, default in form.special_tokens.items():
-        token, where = named.get(role, (default, Path()))
+        token, where = token_of_role.get(role, (default, Path()))
         if token not in vocabulary:
             if role in form.optional:
                 continue
-            stated = f", which {where} names" if role in named else ""
+            origin = f", which {where} names" if role in token_of_role else ""
             raise VocabularyError(
-                f"{source} has {len(vocabulary):,} pieces and lacks {token!r}{stated}; "
+                f"{source} has {len(vocabulary):,} pieces and lacks {token!r}{origin}; "
                 f"{form.title} needs it as {NAMES[role][0]}: get the files again, or name another "
                 "checkpoint"
             )

@@ -101,13 +101,13 @@ def read_merges(path: Path) -> list[Pair]:
         )
     merges = []
     for number, line in enumerate(lines[1:], start=2):
-        left, _, right = line.partition(" ")
-        if not left or not right or " " in right:
+        first_piece, _, second_piece = line.partition(" ")
+        if not first_piece or not second_piece or " " in second_piece:
             raise VocabularyError(
                 f"{path}, line {number}: {line!r}; it must be two pieces with a space between "
                 f"them: {CURE}"
             )
-        merges.append((left, right))
+        merges.append((first_piece, second_piece))
     return merges
 
 
@@ -126,14 +126,16 @@ def check_merges(
         VocabularyError: a merge is there twice, needs a piece that only a later one makes, or makes
             one that the vocabulary lacks; or many pieces are made by none.
     """
-    made: set[str] = set()
-    seen: set[Pair] = set()
+    merged_pieces: set[str] = set()
+    earlier_pairs: set[Pair] = set()
     for number, pair in enumerate(merges):
         merged = "".join(pair)
         fault = ""
-        if pair in seen:
+        if pair in earlier_pairs:
             fault = "is there twice"
-        elif late := next((part for part in pair if not _is_symbol(part, end, made)), None):
+        elif late := next(
+            (part for part in pair if not _is_symbol(part, end, merged_pieces)), None
+        ):
             fault = f"needs {late!r}, which no merge before it makes"
         elif merged not in vocabulary:
             fault = f"makes {merged!r}, which the vocabulary lacks"
@@ -142,19 +144,20 @@ def check_merges(
                 f"{where}: the merge {' '.join(pair)!r}, number {number + 1}, {fault}; merges must "
                 f"be in the order in which they were learnt, each once: {CURE}"
             )
-        seen.add(pair)
-        made.add(merged)
-    others = [piece for piece in vocabulary if not _is_symbol(piece, end, made)]
-    if len(others) > max(8, MAX_WITHOUT_MERGE * len(vocabulary)):
+        earlier_pairs.add(pair)
+        merged_pieces.add(merged)
+    unmade_pieces = [piece for piece in vocabulary if not _is_symbol(piece, end, merged_pieces)]
+    if len(unmade_pieces) > max(8, MAX_WITHOUT_MERGE * len(vocabulary)):
         raise VocabularyError(
-            f"{where} has {len(merges):,} merges, which do not make {len(others):,} of "
-            f"{len(vocabulary):,} pieces, such as {others[-1]!r}; the file may be cut off: {CURE}"
+            f"{where} has {len(merges):,} merges, which do not make {len(unmade_pieces):,} of "
+            f"{len(vocabulary):,} pieces, such as {unmade_pieces[-1]!r}; the file may be cut "
+            f"off: {CURE}"
         )
 
 
-def _is_symbol(piece: str, end: str, made: set[str]) -> bool:
+def _is_symbol(piece: str, end: str, merged_pieces: set[str]) -> bool:
     """Return whether a piece is there before all merges, or after those that made others."""
-    return piece in made or len(piece.removesuffix(end) if end else piece) == 1
+    return piece in merged_pieces or len(piece.removesuffix(end) if end else piece) == 1
 
 
 def end_of_words(vocabulary: Mapping[str, int]) -> str:
