@@ -2,7 +2,7 @@
 
 Memory is that of the evaluated rows, their n-grams and what is found of them, and one batch of
 documents: about 60 bytes for each word of an evaluated field, and 100 MB for a batch. It does not
-grow with the corpus. A result is the same for any number of processes, and on Spark.
+grow with the corpus. A result is the same for any number of processes.
 """
 
 from collections.abc import Iterable, Sequence
