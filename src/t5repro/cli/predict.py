@@ -140,8 +140,8 @@ def _experiment_for(run: "Run", experiment: str, texts: Sequence[str]) -> str:
     )
     if unprefixed_count and prefixes and all(prefixes):  # a task without a prefix takes any text
         print(
-            f"t5repro predict: {unprefixed_count} of {len(texts)} inputs begin with no prefix of the "
-            f"tasks of {run.name}; a right beginning is {prefixes[0]!r}",
+            f"t5repro predict: {unprefixed_count} of {len(texts)} inputs begin with no prefix of "
+            f"the tasks of {run.name}; a right beginning is {prefixes[0]!r}",
             file=sys.stderr,
         )
     return experiment

@@ -2,6 +2,5 @@
 
 `methods` has the published rules as values. `rows` reads the fields of evaluated rows, `texts` the
 documents that are searched, `ngrams` finds n-grams, `passages` measures them, `search` goes through
-a corpus, `verdicts` applies the methods to the measures. `find` does all of it, `spark` has the
-search on a cluster.
+a corpus, `verdicts` applies the methods to the measures. `find` does all of it.
 """

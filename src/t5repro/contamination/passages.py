@@ -6,7 +6,7 @@ parts and their number change nothing. Of two equal passages the first place in 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,16 +74,6 @@ class FieldPassages:
         self.ngrams |= addend.ngrams
         self.aligned = max(self.aligned, addend.aligned)
         self.covered |= addend.covered
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the passages as plain JSON values."""
-        return {**vars(self), "ngrams": sorted(self.ngrams), "covered": sorted(self.covered)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "FieldPassages":
-        """Return the inverse of `to_json`."""
-        sets = {name: set(values[name]) for name in ("ngrams", "covered")}
-        return cls(**{**values, **sets, "place": Place(*values["place"])})
 
 
 Passages = dict[int, FieldPassages]  # number of a field -> what documents have of it

@@ -1,7 +1,8 @@
 """Search the fields of evaluated rows in a corpus, in this process or in several.
 
 Memory is that of the evaluated rows, their n-grams and their passages, and one batch of documents:
-about 60 bytes for each word of an evaluated field, and 100 MB for a batch. It does not grow with the corpus. A result is the same for any number of processes, and on Spark.
+about 60 bytes for each word of an evaluated field, and 100 MB for a batch, by calculation. It does
+not grow with the corpus. A result is the same for any number of processes.
 """
 
 from collections.abc import Iterable, Sequence

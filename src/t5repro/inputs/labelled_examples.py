@@ -165,7 +165,8 @@ def _answer_of(
     if options and sorted(word_by_index) != list(range(options)):
         raise ArtifactError(
             f"{path} has rows with {options} options, of which the answers are "
-            f"{sorted(word_by_index)}; each must be the answer of a row, which names its word: give it more examples"
+            f"{sorted(word_by_index)}; each must be the answer of a row, which names its word: "
+            "give it more examples"
         )
     # A label that no training row has is never predicted; its column still has a word.
     label_words = tuple(word_by_index.get(index, "") for index in range(max(word_by_index) + 1))

@@ -237,15 +237,15 @@ class _Repetition:
         result = read_json(folder / STEPS)
         pairs = zip(result["losses"], result["losses_of_reference"], strict=True)
         losses = [abs(loss - reference) / max(abs(reference), 1e-30) for loss, reference in pairs]
-        step = _index_of_greatest(losses)
+        step = _worst(losses)
         yield Measure(self._label, f"loss, {comparison}", losses[step], bars[0], f"step {step + 1}")
         distances = [distance["share"] for distance in result["distances"]]
-        step = _index_of_greatest(distances)
+        step = _worst(distances)
         where = f"step {step + 1}, most in {result['distances'][step]['farthest']}"
         yield Measure(self._label, f"weights, {comparison}", distances[step], bars[1], where)
 
 
-def _index_of_greatest(values: Sequence[float]) -> int:
+def _worst(values: Sequence[float]) -> int:
     """Return the index of the greatest value; NaN is greater than any."""
     return max(range(len(values)), key=lambda index: (math.isnan(values[index]), values[index]))
 
