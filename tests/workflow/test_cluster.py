@@ -85,7 +85,7 @@ def test_a_node_with_other_files_has_a_rule_of_its_own(fresh: Path) -> None:
 def test_another_workflow_uses_the_rules_as_a_module(fresh: Path, tmp_path: Path) -> None:
     snakefile = tmp_path / "Snakefile"
     page = (ROOT / "docs/run_on_a_cluster.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (block,) = re.findall(r"```snakemake\n(.*?)```", page, re.DOTALL)
     snakefile.write_text(block.replace("path/to/checkout", str(fresh)) + COUNT_ROWS)
     words = ("--cores", "1", "--snakefile", str(snakefile), "--directory", str(fresh))
     ran = run_in(fresh, "snakemake", *words, "count_rows")
