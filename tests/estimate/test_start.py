@@ -44,8 +44,9 @@ def test_the_start_of_a_run_names_time_memory_and_disk(demo: Settings) -> None:
 
 
 def test_a_disk_without_room_for_the_run_is_named_with_both_sizes(
-    demo: Settings, monkeypatch: pytest.MonkeyPatch
+    demo: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # nothing of the run is built there
     usage = module.shutil.disk_usage(".")
     assert module.run_faults(demo) == []
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage._replace(free=1000))
