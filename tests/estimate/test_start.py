@@ -51,7 +51,7 @@ def test_a_disk_without_room_for_the_run_is_named_with_both_sizes(
     assert module.run_faults(demo) == []
     monkeypatch.setattr(module.shutil, "disk_usage", lambda path: usage._replace(free=1000))
     (fault,) = module.run_faults(demo)
-    assert " MB and this disk has 1 kB free; make room, or clone onto another disk" in fault
+    assert " GB and this disk has 1 kB free; make room, or clone onto another disk" in fault
     assert started(demo).splitlines()[1] == fault
 
 
