@@ -73,7 +73,7 @@ def asked(root: Path, name: str = SCORES, **options: object) -> Contamination:
     return contamination(load_graph(store), store, name, **options)
 
 
-def test_planted_rows_are_found_and_others_are_not(texts: Path) -> None:
+def test_rows_in_corpus_are_found_and_others_are_not(texts: Path) -> None:
     rows = [row(n, *fields) for n, (*fields, _) in enumerate(PLANTED.values())]
     (task,) = asked(scored(texts, rows)).tasks
     names = list(PLANTED)

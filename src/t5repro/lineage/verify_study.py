@@ -76,7 +76,9 @@ def verify_study(study: Path, folder: Path) -> Verdict:
 
 
 def _is_left_out(finding: Finding) -> bool:
-    return finding.kind == MISSING and not is_evidence(finding.path)
+    # A whole folder has its manifest, which is evidence; its finding names the stage, not a job.
+    is_folder = bool(finding.job) and "/" not in finding.job
+    return finding.kind == MISSING and not is_folder and not is_evidence(finding.path)
 
 
 def _is_explained(finding: Finding, records: dict[str, Record], commits: Commits | None) -> bool:

@@ -14,6 +14,8 @@ from t5repro.model.segment_rows import padded_rows
 class BagOfWords(keras.Model):
     """Takes ``encoder_ids`` and ``encoder_segments``; returns logits of labels."""
 
+    form = (False, None)  # neither int8 nor LoRA, as `Network.form` says
+
     def __init__(self, model: Any, *, embedding_rows: int, seed: int, labels: int = 0, **_: Any):
         super().__init__(name="bag_of_words")
         self.settings, self.embedding_rows = model, embedding_rows

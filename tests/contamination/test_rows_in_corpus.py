@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted import (
+from rows_in_corpus import (
     PLANTED,
     brute_aligned,
     brute_covered,
