@@ -18,6 +18,18 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_run_files(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names run files."""
+    parser.add_argument(
+        "--configfile",
+        type=Path,
+        nargs="+",
+        default=[Path("configs/demo.yaml")],
+        metavar="FILE",
+        help="run files, as for Snakemake; default: configs/demo.yaml",
+    )
+
+
 def add_log(parser: argparse.ArgumentParser) -> None:
     """Add the log of a job; a job with a log below ``logs/`` is recorded."""
     parser.add_argument(

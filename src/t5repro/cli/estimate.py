@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t5repro.cli.arguments import add_run_files
 from t5repro.cli.parsers import Commands, OutputFile, add_command
 from t5repro.errors import SettingsError
 
@@ -21,14 +22,7 @@ def add_estimate(commands: Commands) -> None:
         _estimate,
         "print FLOPs, hours, disk and memory of a run's nodes and experiments, before it runs",
     )
-    parser.add_argument(
-        "--configfile",
-        type=Path,
-        nargs="+",
-        default=[Path("configs/demo.yaml")],
-        metavar="FILE",
-        help="run files, as for Snakemake; default: configs/demo.yaml",
-    )
+    add_run_files(parser)
     parser.add_argument(
         "--machine",
         default="",

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from t5repro.cli.arguments import add_run_files
 from t5repro.cli.parsers import Commands, add_command
 
 FAULTY = 1
@@ -17,14 +18,7 @@ def add_project(commands: Commands) -> None:
     doctor = add_command(
         commands, "doctor", _doctor, "name what keeps this checkout and machine from running well"
     )
-    doctor.add_argument(
-        "--configfile",
-        type=Path,
-        nargs="+",
-        default=[Path("configs/demo.yaml")],
-        metavar="FILE",
-        help="run files, as for Snakemake; default: configs/demo.yaml",
-    )
+    add_run_files(doctor)
 
 
 def _init(arguments: argparse.Namespace) -> None:
