@@ -132,11 +132,10 @@ def _targets(
     pages, with_pages = find_pages(graph, root, withdrawn.holds)
     # A page has the name of its raw file, an artifact its path.
     by_name: dict[str, list[Artifact]] = defaultdict(list)
-    names = {page.file for page in pages}
     for file in with_pages:
-        for name in names:
-            if file.path == name or file.path.endswith(f"/{name}"):
-                by_name[name].append(file)
+        parts = file.path.split("/")
+        for start in range(len(parts)):
+            by_name["/".join(parts[start:])].append(file)
     for page in pages:
         for key in withdrawn.entries_of(page.url):
             targets[key].pages.add((page.file, page.record))
@@ -246,6 +245,7 @@ def _facts(
 ) -> dict[str, Any]:
     """Return the statements of the receipt that are known before anything is deleted."""
     signed_at = now()
+    pruned = set(withdrawal.pruned)
     list_sha256 = sha256_of(path)
     impacts: dict[tuple[str, ...], dict[str, Any]] = {}
     items, salts = [], []
@@ -279,7 +279,7 @@ def _facts(
             [output["path"], output["sha256"]]
             for outputs in withdrawal.touched["outputs"].values()
             for output in outputs
-            if output["path"] in set(withdrawal.pruned)
+            if output["path"] in pruned
         ],
         "salts": salts,
     }

@@ -18,15 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from t5repro.errors import SettingsError
+from t5repro.estimate.subset import table_rows
 from t5repro.report.order_statistics import QUANTILE
 from t5repro.report.partial_averages import PARTIAL, partial_averages
-from t5repro.report.published_scores import (
-    DEVIATION,
-    PREVIOUS_BEST,
-    baseline_deviation,
-    exceeds_deviation,
-    published_rows,
-)
+from t5repro.report.published_scores import baseline_deviation, exceeds_deviation, published_rows
 from t5repro.report.rows import BEST, ScoreRow
 from t5repro.report.titles import AVERAGE
 
@@ -190,11 +185,7 @@ def column_powers(spread_of: Mapping[str, Spread], tables: Sequence[int]) -> lis
     columns = []
     numbers = sorted({row.table for row in published_rows() if row.split == "validation"})
     for number in (n for n in numbers if not tables or n in tables):
-        rows = [
-            row
-            for row in published_rows()
-            if row.table == number and row.name not in (DEVIATION, PREVIOUS_BEST)
-        ]
+        rows = table_rows(number)
         for column, spread in spread_of.items():
             deviation = baseline_deviation(column, split="validation")
             scores = [row.values[column] for row in rows if column in row.values]
