@@ -82,7 +82,7 @@ def read_file(path: Path) -> bytes:
     """Return the bytes of a file that somebody else may have put there: a list, a lock, a key.
 
     Raises:
-        OSError: it is no file (`check_is_file`), cannot be read, or has more than `MAX_BYTES`.
+        OSError: it is not a file (`check_is_file`), cannot be read, or has more than `MAX_BYTES`.
     """
     status = check_is_file(path)
     if status.st_size > MAX_BYTES:
@@ -277,11 +277,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if match is None:
         raise ArtifactError(f"{path} does not begin with the checksum of a manifest; {cure}")
     recorded = match[1].decode()
-    found = hashlib.sha256(data.replace(match[1], NO_CHECKSUM.encode(), 1)).hexdigest()
-    if found != recorded:
+    checksum = hashlib.sha256(data.replace(match[1], NO_CHECKSUM.encode(), 1)).hexdigest()
+    if checksum != recorded:
         raise ArtifactError(
             f"{path} was altered after its stage wrote it: its checksum is {recorded}, its text "
-            f"has {found}; {cure}"
+            f"has {checksum}; {cure}"
         )
     try:
         values: dict[str, Any] = parse_json(data)

@@ -133,7 +133,7 @@ def _print_line(text: str, screen: TextIO) -> None:
 def _claim(screen: TextIO) -> int | None:
     """Return a descriptor that holds a terminal until it is closed.
 
-    None if the screen is no terminal, or another job's bar is on it. A killed job holds nothing.
+    None if the screen is not a terminal, or another job's bar is on it. A killed job holds nothing.
     """
     try:
         # Opened again: jobs inherit one descriptor of the terminal, and so would share its lock.

@@ -83,10 +83,10 @@ def _check_depth(values: Any) -> None:
         if not level:
             return
         level = [
-            item
+            child
             for value in level
-            for item in (value.values() if type(value) is dict else value)
-            if type(item) in CONTAINERS
+            for child in (value.values() if type(value) is dict else value)
+            if type(child) in CONTAINERS
         ]
     raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 

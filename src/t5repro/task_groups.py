@@ -1,7 +1,7 @@
 """Groups of tasks by name, which fine-tuning and prediction look up.
 
-They are no columns of the table of tasks and do not reach it, so a new row reruns neither; most new
-tasks are in no group.
+They are not columns of the table of tasks and do not reach it, so a new row reruns neither; most
+new tasks are in no group.
 """
 
 # Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).

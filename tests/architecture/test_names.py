@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import t5repro
 
 PACKAGE = Path(t5repro.__file__).parent
 MODULES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
-MAX_VAGUE_NAMES = 15  # of 1,000 bindings
+MAX_VAGUE_NAMES = 10  # of 1,000 bindings
 MAX_CLAUSES = 10  # of 10,000 words of docstrings
+MAX_PHRASES = 3  # of 10,000 words of docstrings
 MOST_SHOWN = 20
 
 PARTICIPLES = """
@@ -43,6 +46,14 @@ CLAUSE = re.compile(
     r"|\bwhere (?:it|they|the|a) (?:lies|stands|goes|is kept)\b",
     re.IGNORECASE,
 )
+
+# Single uses read well; a text full of them does not read like the field's.
+PHRASES = {
+    "that_of": re.compile(r"\b(?:that|those) of\b", re.IGNORECASE),
+    "whose": re.compile(r"\bwhose\b", re.IGNORECASE),
+    "is_no": re.compile(r"\b(?:is|are|was|were) no (?!longer)\b", re.IGNORECASE),
+    "alone": re.compile(r"\balone\b", re.IGNORECASE),
+}
 
 
 def bindings(tree: ast.Module) -> Iterator[str]:
@@ -86,3 +97,12 @@ def test_docstrings_use_noun_phrases() -> None:
     assert share < MAX_CLAUSES, (
         f"{share:.1f} clauses in 10,000 words; for example {clauses[:MOST_SHOWN]}"
     )
+
+
+@pytest.mark.parametrize("phrase", PHRASES.values(), ids=PHRASES)
+def test_docstrings_use_a_phrase_as_rarely_as_model_codebases(phrase: re.Pattern[str]) -> None:
+    texts = [(path, text) for path, tree in MODULES.items() for text in docstrings(tree)]
+    words = sum(len(text.split()) for _, text in texts)
+    uses = [path.relative_to(PACKAGE) for path, text in texts for _ in phrase.findall(text)]
+    share = 10_000 * len(uses) / words
+    assert share <= MAX_PHRASES, f"{share:.1f} in 10,000 words, in {uses[:MOST_SHOWN]}"

@@ -97,6 +97,7 @@ class TaskContamination:
 
 
 def _counts_text(entry: Mapping[str, Any], rows: int) -> str:
+    # "unchecked" rows are shorter than the method can judge: neither found nor clean.
     counts = entry["rows"]
     text = f"{counts['dirty']:,} of {rows:,} rows found ({100 * counts['dirty'] / rows:.1f} %), "
     text += f"{counts['unchecked']:,} unchecked"
@@ -179,6 +180,7 @@ def contamination(
         raise LineageError(
             f"{name} has no scores; name results/RUN/evaluate_score/NODE/scores.json"
         )
+    # A phase may continue on another corpus (`pretrain.from_experiment`): each is searched.
     corpora = [job for job in provenance.jobs if job.rule == TOKENS]
     if not corpora:
         raise LineageError(f"no ids of a corpus are behind {name}: the model read none")
@@ -190,12 +192,14 @@ def contamination(
     answers = []
     for read in corpora:
         content = find(tasks, rows, selected_methods, _corpus(root, read, train))
+        # All tasks at once: a corpus is read once, whatever their number.
         for task, sources in content["tasks"].items():
             entries = sources[CORPUS]["methods"].items()
             scores = {
                 method: subset_scores(tasks[task], rows[task], entry["dirty"], entry["unchecked"])
                 for method, entry in entries
             }
+            # Only the pages that are printed: finding a page reads its WET file.
             pages = _pages(graph, root, read, sources[CORPUS]["found"][:MAX_ROWS_IN_TEXT])
             metric = first_metric(tasks[task])
             answers.append(
@@ -209,6 +213,7 @@ def contamination(
 def _methods(names: Sequence[str], run_words: int | None) -> list[Method]:
     if unknown := sorted(set(names) - set(BY_NAME)):
         raise SettingsError(f"no method is called {unknown[0]!r}; allowed: {', '.join(BY_NAME)}")
+    # each once, in the order asked for
     methods = [BY_NAME[name] for name in dict.fromkeys(names)]
     if run_words is None:
         return methods
@@ -222,6 +227,7 @@ def _methods(names: Sequence[str], run_words: int | None) -> list[Method]:
     field_rule = f"all words of a field of {FEWEST_WORDS} or more"
     rule = f"a run of {run_words} words, or {field_rule}, in one page"
     return [
+        # The seed is an n-gram that every run has, so it cannot be longer than the run.
         replace(method, dirty=run_words, seed=min(run_words, method.seed), rule=rule)
         if method.name == DEFAULT
         else method
@@ -234,6 +240,7 @@ def _predictions(job: Job, only: str | None) -> dict[str, str]:
     paths = {
         Path(file.path).stem: file.path
         for file in job.inputs
+        # Predictions at earlier steps (`step-N`) are of other weights than the scores.
         if Path(file.path).parts[2] == "evaluate_predict" and "/step-" not in file.path
     }
     return {only: paths[only]} if only else paths
@@ -249,6 +256,7 @@ def _corpus(root: Path, job: Job, train: Mapping[str, Path]) -> Corpus:
     """Return the corpus of a job of `tokens`; its files are as the manifest says."""
     hasher = Hasher(root)
     pages, ids = corpus_paths(job, "train"), ids_of(job)
+    # For the text of ids that rows and corpus share.
     vocabulary = next(file.path for file in job.inputs if file.path.endswith(".model"))
     for path in (*pages, ids, vocabulary):
         checked(hasher, job, path)
@@ -267,6 +275,7 @@ def _pages(
     documents: dict[int, str] = {}
     for entry in overlaps:
         path = Path(entry["file"]).relative_to(root).as_posix()
+        # Ids are numbered as the corpus of ids is; words by the row of their shard.
         if entry["unit"] == "ids":
             documents[entry["document"]] = _key(entry)
             continue

@@ -1,7 +1,7 @@
 """Checks a receipt of removals in any clone: its signer, and the absence of the named pages.
 
 The list of signers counts as it was committed before the receipt: whoever adds a key and a receipt
-in one commit is no signer.
+in one commit has not signed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +95,7 @@ def check_receipt(root: Path, path: Path, *, item: str = "", salt: str = "") -> 
         raise LineageError(f"{path}: {error.strerror}; withdrawn/receipts has receipts") from error
     try:
         commit = _added_by(root, data)
+        # The parent of its commit: a receipt cannot bring its own signer.
         statement = open_signed(root, data.decode("utf-8").strip(), f"{commit}^")
         if statement.kind != PREDICATE_TYPE:
             raise LineageError(f"signed by {statement.name}, but no receipt: {statement.kind}")
@@ -109,6 +110,7 @@ def check_receipt(root: Path, path: Path, *, item: str = "", salt: str = "") -> 
         # One that is not whole attests nothing: no further question is asked.
         return ReceiptCheck(str(path), findings=(Finding(SIGNATURE, str(path), "", str(error)),))
     searched: dict[str, int] = {}
+    # The lists of today and not of the receipt: a later withdrawal only adds to them.
     findings += _texts_left(root, read_pages(root / PAGES), searched)
     findings = [finding for finding in findings if finding.kind not in WARNINGS]
     return ReceiptCheck(
@@ -131,6 +133,7 @@ def _added_by(root: Path, data: bytes) -> str:
             "no commit of this history has added it: it is altered, or of another repository, or "
             "not committed yet"
         )
+    # The first that added it, in case a branch brought it twice.
     return commits[-1]
 
 
@@ -146,6 +149,7 @@ def _check_subjects(root: Path, commit: str, statement: SignedStatement) -> None
     }
     for name in (FILES.as_posix(), PAGES.as_posix()):
         data = contents(root, [f"{commit}:{prefix}{name}"])[f"{commit}:{prefix}{name}"]
+        # At the commit of the receipt; later commits may extend the lists.
         if name in signed and sha256(data or b"").hexdigest() != signed[name]:
             raise LineageError(f"commit {commit[:12]} has another {name} than the receipt attests")
 
@@ -161,11 +165,13 @@ def _request_about(
     lists = read_pages(root / PAGES).model_dump()
     for kind, (part, entry_of) in KINDS.items():
         try:
+            # The salt does not say the kind, so the item is tried as each.
             entry = entry_of(value)
         except ValueError:
             continue  # an item of another kind
         for request in requests:
             if request["kind"] == kind and request["item"] == item_hash(salt, kind, entry):
+                # Files are listed by hash, which `_objects_left` looks up.
                 if part != "files" and entry not in lists[part]:
                     raise LineageError(f"{value}: no list of withdrawn sources names it any more")
                 return request
@@ -174,19 +180,21 @@ def _request_about(
 
 def _objects_left(root: Path, predicate: Mapping[str, Any]) -> Iterator[Finding]:
     """Report named files and objects that are here with the bytes of before."""
-    before = [(artifact["path"], artifact["sha256"]) for artifact in predicate["artifacts"]]
-    before += [
+    deleted = [(artifact["path"], artifact["sha256"]) for artifact in predicate["artifacts"]]
+    deleted += [
         (file["path"], file["before"])
         for file in predicate["rawFiles"]
         if file["before"] != file["after"]
     ]
-    for name, digest in before:
+    for name, digest in deleted:
+        # Signed is not harmless: a path is checked before it is opened.
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise LineageError(f"{name!r} is outside the checkout")
         if (root / name).is_file() and sha256_of(root / name) == digest:
             message = "has the bytes from before the withdrawal; delete it"
             yield Finding(LEFT, name, "", message)
     cache = predicate["cache"]
+    # Deleted files are still bytes in the cache and on remotes, under their hashes.
     for md5 in cache["objects"]:
         if (path := object_path(root, md5)).is_file():
             message = "DVC's cache has it; t5repro withdraw --list FILE --delete-cache deletes it"
@@ -218,6 +226,7 @@ def _kept_urls(path: Path) -> list[str]:
     """Return the addresses of the pages of a Parquet file that cleaning did not withdraw."""
     with pq.ParquetFile(path) as file:
         names = [name for name in ("url", "reason") if name in file.schema_arrow.names]
+        # Tables without addresses, such as counts, hold no page.
         rows = file.read(names).to_pylist() if "url" in names else []
     return [row["url"] for row in rows if row["url"] and row.get("reason") != WITHDRAWN]
 
@@ -225,6 +234,7 @@ def _kept_urls(path: Path) -> list[str]:
 def _raw_texts(path: Path, name: str, readings: Sequence[TextRows], pages: WithdrawnPages) -> int:
     """Return the number of withdrawn pages of which a raw file has the text."""
     if readings:
+        # Own text may be read twice, with other columns; a row has one id in both.
         rows = (row for settings in readings for row in read_rows(path, name, settings))
         return len({row.id for row in rows if row.text and pages.holds(row.id)})
     return count_texts(path, pages.holds) if is_wet(path) else 0

@@ -52,12 +52,14 @@ class Request:
 
 def _domain(value: str) -> str:
     name = domain_name(host_of(value))
+    # A colon is of an IPv6 address. One label such as "com" would name a whole registry.
     if "/" in value or ("." not in name.strip("[]") and ":" not in name):
         raise ValueError("expected a name such as example.org, without http:// and without a path")
     return name
 
 
 def _address(value: str) -> str:
+    # The entry is in the form that pages are compared in, so any spelling of it matches.
     form = address_form(value)
     if not host_of(form) or "://" in form:
         raise ValueError("expected a web address such as http://example.org/page")
@@ -78,6 +80,7 @@ def _hash(value: str) -> str:
 
 
 def _file(value: str) -> str:
+    # A list comes from outside, and its paths must not reach a file outside the checkout.
     if Path(value).is_absolute() or ".." in Path(value).parts:
         raise ValueError("expected the path of a raw file in the checkout")
     return value
@@ -109,6 +112,7 @@ def read_removal_list(path: Path, *, reason: str, host: str = "") -> list[Reques
             message has each.
     """
     try:
+        # Excel writes a byte order mark, which would be a part of the first column.
         text = read_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise LineageError(f"--list {path}: cannot be read ({error}); save it as UTF-8") from error
@@ -119,6 +123,7 @@ def read_removal_list(path: Path, *, reason: str, host: str = "") -> list[Reques
     for number, values in _rows(path, text, host):
         try:
             request = _request(number, values, reason)
+            # Two people ask for the same page: it is withdrawn once, under the first number.
             requests.setdefault((request.kind, request.entry), request)
         except (ValueError, TypeError, SettingsError) as error:
             faults.append(f"{path} line {number}: {error}")
@@ -130,6 +135,7 @@ def read_removal_list(path: Path, *, reason: str, host: str = "") -> list[Reques
 
 
 def _request(number: int, values: Any, reason: str) -> Request:
+    # The reader yields a fault as a row, so that the lines behind it are checked as well.
     if isinstance(values, Exception):
         raise values
     unknown = set(values) - set(COLUMNS)
@@ -177,6 +183,7 @@ def _rows(path: Path, text: str, host: str) -> Iterator[tuple[int, Any]]:
             yield number, _prefix_of(host, rule)
     elif path.name == "ai.txt":
         for number, rule in _disallowed(text, frozenset("*")):
+            # Only a site as a whole: a pattern of images or films names no text.
             if rule == "/" or rule in MEDIA_TYPES:
                 yield number, {"kind": "host", "value": host}
     else:
@@ -216,6 +223,7 @@ def _disallowed(text: str, agents: frozenset[str]) -> Iterator[tuple[int, str]]:
         if not colon:
             continue
         if name == "user-agent":
+            # Robots named in adjacent lines share the rules that follow (RFC 9309, section 2.1).
             group = {*(group if is_open else ()), value.lower()}
             is_open = True
             continue
@@ -226,6 +234,7 @@ def _disallowed(text: str, agents: frozenset[str]) -> Iterator[tuple[int, str]]:
 
 def _prefix_of(host: str, rule: str) -> Any:
     path = rule.removesuffix("*")
+    # Reading a pattern as a prefix would withdraw more, or less, than the site asked for.
     if "*" in path or path.endswith("$"):
         return ValueError(f"Disallow: {rule}: a pattern inside a path is not read; write a prefix")
     if path in ("", "/"):

@@ -171,9 +171,9 @@ def _steps_of_rows(root: Path, job: Job, documents: Documents) -> dict[int, list
         for document in of_row
         if document.ids in read
     }
-    known = {row: doc.document for row, doc in numbers.items() if doc.document is not None}
-    if not known:
+    document_of = {row: doc.document for row, doc in numbers.items() if doc.document is not None}
+    if not document_of:
         return dict.fromkeys(numbers)
     (ids,) = {document.ids for document in numbers.values()}
-    steps = steps_of(root, job, ids, list(known.values()))
-    return {row: steps[document] for row, document in known.items()}
+    steps = steps_of(root, job, ids, list(document_of.values()))
+    return {row: steps[document] for row, document in document_of.items()}

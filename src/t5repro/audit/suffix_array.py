@@ -182,8 +182,8 @@ class SuffixArray:
             text: ids, ``(n,)``; after `END`, another text begins.
             starts: positions in it at which words begin, ``(starts,)``.
         """
-        parts = range(0, len(starts), STARTS_AT_ONCE)
-        lengths = [self._longest(text, starts[first : first + STARTS_AT_ONCE]) for first in parts]
+        batches = range(0, len(starts), STARTS_AT_ONCE)
+        lengths = [self._longest(text, starts[first : first + STARTS_AT_ONCE]) for first in batches]
         return np.concatenate([np.zeros(0, np.int64), *lengths])
 
     def _longest(self, text: Int64, starts: Int64) -> Int64:
@@ -239,10 +239,10 @@ class SuffixArray:
         is_after_end = np.maximum.accumulate(ids == END, axis=1)
         padding = SEPARATOR if end == END else np.iinfo(dtype).max
         keys = _as_key(np.where(is_after_end, padding, ids), dtype)
-        before = np.searchsorted(segment.keys, keys, "left")
-        after = np.searchsorted(segment.keys, keys, "right")
+        lower = np.searchsorted(segment.keys, keys, "left")
+        upper = np.searchsorted(segment.keys, keys, "right")
         size = len(segment.positions)
-        return np.maximum(before - 1, 0) * STRIDE, np.minimum(after * STRIDE, size)
+        return np.maximum(lower - 1, 0) * STRIDE, np.minimum(upper * STRIDE, size)
 
     def _compare(
         self, positions: Int64, text: Int64, starts: Int64, end: int

@@ -1,6 +1,6 @@
 """The index of a corpus by its text: `suffix_array` for the ids of a job, kept below ``work/``.
 
-It is no rule of the graph, because nothing is made from it: the first question about a corpus
+It is not a rule of the graph, because nothing is made from it: the first question about a corpus
 builds it, later ones open it. Its folder is named by the hashes of ids, offsets and vocabulary, so
 one of other ids is never opened, and its files are compared with their hashes. A withdrawal deletes
 it.

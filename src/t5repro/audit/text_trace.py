@@ -85,7 +85,7 @@ class CorpusTrace:
         ids: file of its ids.
         passages: most improbable first; if no passage has `FEWEST_WORDS`, the longest, without
             pages.
-        pages: those of the passages, in the order of the corpus.
+        pages: of the passages, in the order of the corpus.
         scores: pre-training job that read a page -> the scores that depend on it.
     """
 

@@ -83,12 +83,12 @@ def rows_of(
     paths, starts = list(first_rows), list(first_rows.values())
     # Each row without a document lies before the documents whose number is at least this.
     gaps = [row - earlier for earlier, row in enumerate(empty_rows)]
-    found = {}
+    rows = {}
     for document in documents:
         row = document + bisect(gaps, document)
         shard = bisect(starts, row) - 1
-        found[document] = (graph.find(paths[shard]), row - starts[shard])
-    return found
+        rows[document] = (graph.find(paths[shard]), row - starts[shard])
+    return rows
 
 
 def split_of(path: str) -> str:

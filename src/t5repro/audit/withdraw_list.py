@@ -75,6 +75,7 @@ def withdraw_list(
     source_name = f"{path} {sha256_of(path)}"
     if not dry_run:
         completed = complete_unfinished(root)
+        # A list that was stopped half-way is asked again with the same bytes: it is done now.
         if completed and completed.asked == source_name:
             return completed
     graph = load_graph(Folder(root))
@@ -87,6 +88,7 @@ def withdraw_list(
     withdrawal = plan(root, source, graph, entries, raw_paths)
     withdrawal.asked, withdrawal.reason = source_name, reason
     withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
+    # Before `carry_out`: the facts are counted in files that it deletes.
     withdrawal.receipt = _facts(root, path, graph, requests, targets, withdrawal)
     carry_out(root, withdrawal, dry_run=dry_run)
     return withdrawal
@@ -100,6 +102,7 @@ def _entries(
     files: dict[str, tuple[Artifact, ...]] = {}
     faults = []
     for request in requests:
+        # A file is known by the hash of its bytes, everything else by its name alone.
         if request.kind != "file":
             part = entries.setdefault(PAGES.as_posix(), {}).setdefault(KINDS[request.kind][0], {})
             part[request.entry] = request.reason
@@ -123,6 +126,7 @@ def _targets(
     files: Mapping[str, Sequence[Artifact]],
 ) -> dict[tuple[str, str], Target]:
     """Return (part of a list, entry) -> pages and files that it names, for every request."""
+    # Requests without a page stay: the receipt says 0 of them.
     targets = {(KINDS[request.kind][0], request.entry): Target() for request in requests}
     for entry, states in files.items():
         targets["files", entry].files.update((state.path, state) for state in states)
@@ -135,6 +139,7 @@ def _targets(
     for file in with_pages:
         parts = file.path.split("/")
         for start in range(len(parts)):
+            # every ending: the name may have been written relative to a folder
             by_name["/".join(parts[start:])].append(file)
     for page in pages:
         for key in withdrawn.entries_of(page.url):
@@ -154,6 +159,7 @@ def _add_uncleaned(
         path = root / file.path
         if file.path in cleaned or not is_wet(path) or not path.is_file():
             continue
+        # A record behind a lost line end has the address of the next one too.
         for record, urls in enumerate(urls_of_records(path)):
             for key in {key for url in urls for key in withdrawn.entries_of(url)}:
                 targets[key].pages.add((path.name, record))
@@ -169,6 +175,7 @@ def _add_steps(
         file for job in _jobs(graph, (CORPUS,)) for file in job.outputs if is_corpus(graph, file)
     ]
     steps_by_job: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    # Reading every shard takes minutes on a crawl, and without a training answers nothing.
     for shard, rows in corpus_rows(graph, root, shards) if trainings else ():
         withdrawn_rows = [row for row in rows if withdrawn.holds(row.url)]
         for page in pages_with_steps(graph, root, shard, withdrawn_rows, trainings):
@@ -217,6 +224,7 @@ def _check_share(graph: Graph, root: Path, path: Path, targets: Any, max_share: 
         if file.path.endswith(".parquet") and (root / file.path).is_file()
     }
     total = sum(pq.read_metadata(root / shard).num_rows for shard in sorted(shards))
+    # a page that several requests name counts once
     pages = len(set().union(*(target.pages for target in targets)))
     if total and 100 * pages / total > max_share:
         raise LineageError(
@@ -252,6 +260,7 @@ def _facts(
     for request in requests:
         target = targets[KINDS[request.kind][0], request.entry]
         files = tuple(sorted(target.files))
+        # 2,000 requests name few different sets of files, and each impact is a walk of the graph.
         if files not in impacts:
             impacts[files] = _impact(graph, list(target.files.values()))
         salt = new_salt()
@@ -260,6 +269,7 @@ def _facts(
                 "request": request.request,
                 "date": request.date,
                 "kind": request.kind,
+                # the receipt is public; only the requester has the salt and finds the item in it
                 "item": item_hash(salt, request.kind, request.entry),
                 "pages": len(target.pages),
                 "files": list(files),

@@ -176,7 +176,7 @@ def _contamination(arguments: argparse.Namespace) -> int:
     from t5repro.files import write_text
 
     store = open_store(Path(), None)
-    found = contamination(
+    report = contamination(
         load_graph(store),
         store,
         arguments.artifact,
@@ -184,8 +184,8 @@ def _contamination(arguments: argparse.Namespace) -> int:
         words=arguments.words,
     )
     if arguments.csv:
-        write_text(arguments.csv, found.to_csv())
-    print_answer(found, arguments)
+        write_text(arguments.csv, report.to_csv())
+    print_answer(report, arguments)
     return OK
 
 
@@ -204,12 +204,12 @@ def _trace_artifact(graph: Graph, store: Folder | Revision, arguments: argparse.
         write_text(arguments.html, to_html(Graph(answer.jobs), title, start=start))
     evidence = evidence_of(store, answer.jobs)
     if arguments.json:
-        values = {name: found.to_json() for name, found in evidence.items()}
+        values = {name: job.to_json() for name, job in evidence.items()}
         print_json({**to_json(answer), "evidence": values})
     else:
-        lines = {name: found.lines() for name, found in evidence.items()}
+        lines = {name: job.lines() for name, job in evidence.items()}
         print_text(to_text(answer, graph, lines))
-    refuted = any(found.refuted for found in evidence.values())
+    refuted = any(job.refuted for job in evidence.values())
     return FINDINGS if answer.broken or refuted else OK
 
 

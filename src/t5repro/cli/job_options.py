@@ -29,7 +29,7 @@ def job_of(stage: str, arguments: argparse.Namespace) -> Any:
     """Return the job that a command line describes.
 
     Raises:
-        SettingsError: the settings are not those of the stage, or a word is not NAME=FILE.
+        SettingsError: the settings are of another stage, or a word is not NAME=FILE.
     """
     values = {
         field.name: _converter(field)(getattr(arguments, field.name))
@@ -77,8 +77,8 @@ def _files(value: Any) -> Iterator[Path]:
     if isinstance(value, Path):
         yield value
     elif isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _files(item)
+        for entry in value.values() if isinstance(value, Mapping) else value:
+            yield from _files(entry)
 
 
 def _words(field: JobField) -> dict[str, Any]:

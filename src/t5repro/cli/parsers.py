@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
         super().error(printable(message))  # it quotes the user's words
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, those of a list also if options divide it."""
+        """Parse words, words of a list also if options divide it."""
         self._words = list(sys.argv[1:] if args is None else args)
         has_list = any(action.nargs == "*" for action in self._get_positional_actions())
         if self._is_intermixed or not has_list:

@@ -44,12 +44,12 @@ def _runs(arguments: argparse.Namespace) -> int:
         sort=arguments.sort,
         columns=tuple(filter(None, arguments.columns.split(","))),
     )
-    wanted = [wanted_file(Path(), arguments.model)] if arguments.model is not None else []
+    files = [wanted_file(Path(), arguments.model)] if arguments.model is not None else []
     if arguments.data is not None:
         from t5repro.audit.run_sources import wanted_source  # imports PyArrow
 
-        wanted.append(wanted_source(Path(), arguments.data))
-    table = search(Path(), query, wanted, all_revisions=arguments.all_revisions)
+        files.append(wanted_source(Path(), arguments.data))
+    table = search(Path(), query, files, all_revisions=arguments.all_revisions)
     if arguments.html:
         from t5repro.files import write_text
         from t5repro.report.runs_page import runs_page

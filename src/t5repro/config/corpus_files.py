@@ -19,7 +19,7 @@ class CorpusFile(NamedTuple):
     Attributes:
         language: code, perhaps with a region, such as ``zh-cn``.
         split: ``train`` or ``validation``.
-        number: of the file among those of its language and split, from 0.
+        number: of the file among the files of its language and split, from 0.
         total: number of these files.
     """
 

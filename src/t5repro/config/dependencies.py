@@ -82,12 +82,14 @@ def check_answers(
     Raises:
         SettingsError: there is such a task.
     """
-    at = settings_by_name(settings)
-    changed = at(experiment)
+    settings_of = settings_by_name(settings)
+    changed = settings_of(experiment)
     members = changed.evaluate.ensemble or [experiment]
     for group, name in finetunings(changed, experiment).items():
-        finetuned = [at(finetuning_named(at(member), member, group)) for member in members]
-        check_answered(at(name), [trained_tasks(member) for member in finetuned])
+        finetuned = [
+            settings_of(finetuning_named(settings_of(member), member, group)) for member in members
+        ]
+        check_answered(settings_of(name), [trained_tasks(member) for member in finetuned])
 
 
 def _finetunings_settings(
@@ -138,7 +140,7 @@ def _check_start(
         parts_of: experiment -> group -> settings, of this experiment and all before it.
     """
     label = f"experiment {name!r}: finetune.start_from"
-    earlier = [other for other in parts_of if other != name]
+    earlier = [experiment for experiment in parts_of if experiment != name]
     if source not in earlier:
         raise SettingsError(
             f"{label} is {source!r}; it must be one of the experiments before it: {earlier}"

@@ -191,7 +191,7 @@ def _experiment_of(settings: Settings, name: str) -> str:
     if name in names:
         return name
     # The longest: `a_b_c` is rather the group `c` of `a_b` than the group `b_c` of `a`.
-    starts = sorted((other for other in names if name.startswith(f"{other}_")), key=len)
+    starts = sorted((candidate for candidate in names if name.startswith(f"{candidate}_")), key=len)
     if not starts:
         raise SettingsError(f"no experiment {name!r}; the run has {sorted(names)}")
     return starts[-1]
@@ -292,10 +292,10 @@ def _vocabulary_settings(
     """Return the section `vocab` of an experiment that uses the vocabulary of another one."""
     _check_earlier(settings, name, "vocab.from_experiment", source)
     label = f"experiment {name!r}: vocab.from_experiment is {source!r}"
-    if others := sorted(set(change.get("vocab", {})) - {"from_experiment"}):
+    if ignored := sorted(set(change.get("vocab", {})) - {"from_experiment"}):
         raise SettingsError(
             f"{label}, so all of its vocab settings are those of {source!r}, but it changes "
-            f"{[f'vocab.{key}' for key in others]}; remove these changes, or vocab.from_experiment"
+            f"{[f'vocab.{key}' for key in ignored]}; remove these changes, or vocab.from_experiment"
         )
     vocab = _changed_settings(settings, source).vocab
     if vocab.from_experiment:
@@ -335,9 +335,9 @@ def names_at(settings: Settings, rule: str, settings_at: SettingsAt | None = Non
     experiments = [experiment.name for experiment in settings.experiments]
     if not BY_NAME[rule].per_group:
         return experiments
-    at = settings_at or settings_by_name(settings)
+    settings_of = settings_at or settings_by_name(settings)
     return [
         name
         for experiment in experiments
-        for name in finetunings(at(experiment), experiment).values()
+        for name in finetunings(settings_of(experiment), experiment).values()
     ]

@@ -130,8 +130,8 @@ def _as_sentencepiece_writes(label: str, *, is_trained: bool) -> str:
 
 def _tasks_answered_by(settings: "Settings", *kinds: AnswerKind) -> list[str]:
     """Return the tasks of the run with one of these kinds of answers; unknown names have none."""
-    known = known_tasks(settings.tasks)
-    return [name for name in settings.tasks.names if name in known and known[name].answer in kinds]
+    tasks = known_tasks(settings.tasks)
+    return [name for name in settings.tasks.names if name in tasks and tasks[name].answer in kinds]
 
 
 def _check_windows(settings: "Settings") -> None:

@@ -89,10 +89,11 @@ def apply_groups(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
         return
     names = tasks_of_groups(groups)
     if own_names and set(own_names) != set(names):
-        others = sorted(set(own_names) ^ set(names))
+        unmatched = sorted(set(own_names) ^ set(names))
         raise SettingsError(
-            f"tasks.names and the tasks of finetune.groups differ in {others}; leave tasks.names "
-            "out, or set tasks of its own in the change of an experiment, which replace the groups"
+            f"tasks.names and the tasks of finetune.groups differ in {unmatched}; leave "
+            "tasks.names out, or set tasks of its own in the change of an experiment, which "
+            "replace the groups"
         )
     merge(tree, {"tasks": {"names": own_names or names}})
 

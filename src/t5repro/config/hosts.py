@@ -66,8 +66,8 @@ def address_form(url: str) -> str:
     """Return the form under which a list of removals compares addresses: host, path and query.
 
     ``https`` is ``http``; letters of the host are small and ASCII; default port, user, fragment,
-    dot segments and needless escapes go. Query, final slash and ``www.`` stay. What is no web
-    address, such as the id of a row, stays as it is.
+    dot segments and needless escapes go. Query, final slash and ``www.`` stay. Text that
+    is not a web address, such as the id of a row, stays as it is.
 
     Source: RFC 3986, section 6.2.2; not the released rule that decides which pages are duplicates.
     """

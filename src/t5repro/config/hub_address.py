@@ -1,6 +1,6 @@
 """Addresses of files on the Hugging Face Hub.
 
-Those of data sets have the form that `huggingface_hub`, pandas, Polars and DuckDB read:
+Addresses of data sets have the form that `huggingface_hub`, pandas, Polars and DuckDB read:
 ``hf://datasets/OWNER/NAME/FILE``, with ``NAME@REVISION`` for another revision than ``main``; a `/`
 in a revision is written ``%2F``.
 """

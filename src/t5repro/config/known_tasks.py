@@ -23,9 +23,9 @@ def named_files(tasks: TasksSettings, task: str) -> dict[str, Sequence[str]]:
 
     An unknown task has none.
     """
-    row, stated = known_tasks(tasks).get(task), tasks.files.get(task, {})
+    row, own_files = known_tasks(tasks).get(task), tasks.files.get(task, {})
     of_row = row.files if row else {}
-    return {split: stated.get(split) or of_row.get(split, ()) for split in SPLITS}
+    return {split: own_files.get(split) or of_row.get(split, ()) for split in SPLITS}
 
 
 def own_facts(name: str, definition: OwnTask) -> TaskFacts:

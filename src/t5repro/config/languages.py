@@ -34,8 +34,8 @@ TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 def is_language(code: str) -> bool:
     """Return whether a text is a code: two known letters or any three, and perhaps a region."""
     language = code.partition("-")[0]
-    known = len(language) == 3 or language in TWO_LETTERS
-    return bool(re.fullmatch(PATTERN, code)) and known
+    is_code = len(language) == 3 or language in TWO_LETTERS
+    return bool(re.fullmatch(PATTERN, code)) and is_code
 
 
 def check_language(code: str) -> str:

@@ -12,9 +12,9 @@ def notes(settings: Settings) -> Iterator[str]:
     `pretrain.targets_length` limits the masked pieces of a row. ALBERT's released data have such a
     limit, 20 pieces in rows of 512.
     """
-    at = settings_by_name(settings)
+    settings_of = settings_by_name(settings)
     for experiment in settings.experiments:
-        training = at(experiment.name).pretrain
+        training = settings_of(experiment.name).pretrain
         selected = round(training.noise_density * training.inputs_length)
         masked = training.targets_length
         if training.objective == "masked_lm" and masked < selected:

@@ -111,7 +111,7 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
     """
     listed = {name for source in settings.data.sources for name in source.files}
     task_paths = files_of_tasks(settings)
-    found: dict[str, dict[str, str]] = {}  # origin -> files
+    files_by_origin: dict[str, dict[str, str]] = {}  # origin -> files
     for key in ("files", "validation_files"):
         for index, pattern in enumerate(getattr(settings.corpus, key)):
             file = hub_file(pattern)
@@ -120,11 +120,11 @@ def own_text_sources(settings: Settings) -> list[dict[str, Any]]:
                 if file
                 else _files_of(settings, pattern, listed, task_paths, ("corpus", key, index))
             )
-            entry = found.setdefault(file.origin if file else ORIGIN, {})
+            entry = files_by_origin.setdefault(file.origin if file else ORIGIN, {})
             entry |= {name: "" for name in names if name not in listed}
     return [
         {"origin": origin, "licence": LICENCE if origin == ORIGIN else HUB_LICENCE, "files": files}
-        for origin, files in found.items()
+        for origin, files in files_by_origin.items()
         if files
     ]
 
@@ -215,7 +215,7 @@ def selected(
 ) -> Iterable[str]:
     """Return the names that a pattern selects.
 
-    A name with brackets that exists is that file, and its brackets are no pattern.
+    A name with brackets that exists is that file, and its brackets are not a pattern.
     """
     if pattern in names:
         return [pattern]

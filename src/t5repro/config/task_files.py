@@ -49,10 +49,10 @@ def check_file_names(settings: Settings) -> None:
     """
     for name in (settings.data.folder, *raw_files(settings)):
         if braces := sorted(set(name) & set("{}")):
-            other = "".join("_" if character in "{}" else character for character in name)
+            plain_name = "".join("_" if character in "{}" else character for character in name)
             raise SettingsError(
                 f"the raw file or folder {name!r} has {' and '.join(braces)} in its name, which "
-                f"Snakemake takes for a wildcard; rename it, for example to {other!r}"
+                f"Snakemake takes for a wildcard; rename it, for example to {plain_name!r}"
             )
         if "\n" in name:
             raise SettingsError(
@@ -78,8 +78,8 @@ def check_listed_files(settings: Settings) -> None:
 
 def _trained_tasks(settings: Settings) -> set[str]:
     """Return the tasks of a fine-tuning whose training files are listed."""
-    named = tasks_with_training_files(settings)
-    return {name for name in named if "train" in task_files(settings, name)}
+    trained = tasks_with_training_files(settings)
+    return {name for name in trained if "train" in task_files(settings, name)}
 
 
 def start_files(settings: Settings) -> list[str]:
@@ -129,9 +129,9 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
     Raises:
         SettingsError: the task is unknown, or `data.sources` lists none of its files.
     """
-    known = known_tasks(settings.tasks)
-    if task not in known:
-        names = sorted(known)
+    tasks = known_tasks(settings.tasks)
+    if task not in tasks:
+        names = sorted(tasks)
         raise SettingsError(
             f"tasks.names contains {task!r}{nearest(task, names)}; tasks are {names}",
             keys=_setting_of(settings, task),
@@ -148,7 +148,7 @@ def task_files(settings: Settings, task: str) -> dict[str, list[str]]:
         if paths and not missing:
             files[split] = paths
     if not files:
-        originals = [name for paths in known[task].files.values() for name in paths]
+        originals = [name for paths in tasks[task].files.values() for name in paths]
         raise SettingsError(
             f"task {task!r} has no file in data.sources; its files are {originals} "
             f"below {settings.tasks.folder}/, or those that tasks.files.{task} names; "

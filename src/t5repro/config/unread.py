@@ -106,12 +106,12 @@ def check_stated(settings: Settings, stated: Mapping[str, Any]) -> None:
     Raises:
         SettingsError: nothing reads one of them.
     """
-    at = settings_by_name(settings)
+    settings_of = settings_by_name(settings)
     parts: list[Settings] = []
     for experiment in settings.experiments:
-        changed = at(experiment.name)
-        named = finetunings(changed, experiment.name)
-        own = {group: at(node) for group, node in named.items()}
+        changed = settings_of(experiment.name)
+        experiments = finetunings(changed, experiment.name)
+        own = {group: settings_of(node) for group, node in experiments.items()}
         try:
             _refuse_unread(nested(experiment.change), list(own.values()))
             for group, values in changed.finetune.groups.items():

@@ -109,17 +109,17 @@ def _settings_error(
     unknown = [fault for fault in faults if fault["type"] == UNKNOWN]
     # First: a misspelt key is also a missing one.
     places = {fault["loc"][:-1] for fault in unknown}
-    others = [
+    problems = [
         fault
         for fault in faults
         if fault["type"] not in (UNKNOWN, MISSING)
         or (fault["type"] == MISSING and fault["loc"][:-1] not in places)
     ]
-    found = []
-    for fault in (*unknown, *others):
+    messages = []
+    for fault in (*unknown, *problems):
         path = _path_in_run_file((*prefix, *fault["loc"]), entries or {})
-        found.append(SettingsError(f"{label}{_message(fault, path)}", keys=path))
-    first, *further = found
+        messages.append(SettingsError(f"{label}{_message(fault, path)}", keys=path))
+    first, *further = messages
     return SettingsError(first.message, keys=first.keys, further=further)
 
 

@@ -112,7 +112,7 @@ class Measuring:
     is_covered: bool
 
     def passages_in(self, documents: Documents, part: int, own_task: str = "") -> Passages:
-        """Return the passages of the fields in a batch, except of those of `own_task`."""
+        """Return the passages of the fields in a batch, except of the fields of `own_task`."""
         total: Passages = {}
         for document, number, runs in _runs_by_field(self.index.hits(documents)):
             if own_task and self.owners[number] == own_task:

@@ -1,7 +1,7 @@
 """The fields of evaluated rows, as texts that a page could have.
 
 Prefix and names of fields are in no page, so a field is searched by itself. The labels of a
-classification are no evidence; an answer of free text is.
+classification are not evidence; an answer of free text is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class Field:
         row: number of the row in its file.
         name: of the field.
         role: ``context`` is the text that a question is about; ``answer`` the free text of the
-            target; ``prediction`` that of the model.
+            target; ``prediction`` the answer of the model.
         text: its text.
     """
 

@@ -48,7 +48,7 @@ def open_https(address: str, *, timeout: float, **options: Any) -> Any:
 
     Raises:
         RawDataError: a server redirects to an address that is not https, or states too many bytes.
-        OSError: there is no connection, or the status is that of an error.
+        OSError: there is no connection, or the status is an error.
     """
     request = urllib.request.Request(address, **options)  # noqa: S310 (https)
     response = _OPENER.open(request, timeout=timeout)

@@ -28,17 +28,17 @@ PREFETCHED_BATCHES = 2
 def devices(settings: DevicesSettings) -> Devices:
     """Return the devices of the settings; see `prepare`."""
     try:
-        found = jax.devices()
+        jax_devices = jax.devices()
     except RuntimeError as error:
         raise DeviceError(
             f"devices.kind is {settings.kind!r}, but JAX finds no such device "
             f"({str(error).splitlines()[0]}); install JAX for it, or set devices.kind to 'cpu'"
         ) from error
-    distribution = _distribution(settings, len(found))
+    distribution = _distribution(settings, len(jax_devices))
     keras.distribution.set_distribution(distribution)
     if floatx() == "float64":
         _allow_float64()
-    used = found[: distribution.device_mesh.devices.size if distribution else 1]
+    used = jax_devices[: distribution.device_mesh.devices.size if distribution else 1]
     names = (f"{device.platform.upper()}:{device.id}" for device in used)
     return Devices(settings.kind, tuple(names), row_shares=row_shares())
 
@@ -88,13 +88,13 @@ def libraries() -> dict[str, str]:
 
 def feed(batches: Any) -> Iterator[Any]:
     """Yield batches of NumPy, the next ones made while the device computes."""
-    made: deque[Future[Any]] = deque()
+    futures: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(max_workers=1) as pool:
         for step in range(batches.first_step, batches.first_step + batches.steps):
-            made.append(pool.submit(batches.make, step))
-            if len(made) > PREFETCHED_BATCHES:
-                yield made.popleft().result()
-        for batch in made:
+            futures.append(pool.submit(batches.make, step))
+            if len(futures) > PREFETCHED_BATCHES:
+                yield futures.popleft().result()
+        for batch in futures:
             yield batch.result()
 
 

@@ -19,10 +19,10 @@ def set_variables(settings: DevicesSettings) -> None:
     os.environ[THREADS] = str(settings.intra_op_threads)
     if platform := PLATFORMS.get(settings.kind):
         os.environ["JAX_PLATFORMS"] = platform
-    others = [flag for flag in os.environ.get(FLAGS, "").split() if INSTRUCTION_SET not in flag]
+    flags = [flag for flag in os.environ.get(FLAGS, "").split() if INSTRUCTION_SET not in flag]
     limit = [f"{INSTRUCTION_SET}AVX2"] if settings.instruction_set == "avx2" else []
     # A CPU has no second device: a mesh of it is a rehearsal on logical ones.
     is_rehearsed = settings.kind == "cpu" and settings.mesh.devices > 1
     logical = [f"{LOGICAL_DEVICES}{settings.mesh.devices}"] if is_rehearsed else []
     barriers = [KEPT_BARRIERS] if settings.kind == "cpu" and settings.remat != "none" else []
-    os.environ[FLAGS] = " ".join(dict.fromkeys([*others, *limit, *logical, *barriers]))
+    os.environ[FLAGS] = " ".join(dict.fromkeys([*flags, *limit, *logical, *barriers]))

@@ -43,11 +43,11 @@ def libraries() -> dict[str, str]:
 def feed(batches: Any) -> tf.data.Dataset:
     """Return batches of NumPy as a dataset, made while the device computes."""
     first = batches.make(batches.first_step)  # its shapes are those of all
-    others = dataclasses.replace(
+    options = dataclasses.replace(
         batches, first_step=batches.first_step + 1, steps=batches.steps - 1
     )
     return tf.data.Dataset.from_generator(
-        lambda: chain([first], others),  # a strategy reads it more than once
+        lambda: chain([first], options),  # a strategy reads it more than once
         output_signature=tf.nest.map_structure(tf.TensorSpec.from_tensor, tensors(first)),
     ).prefetch(PREFETCHED_BATCHES)
 

@@ -96,10 +96,10 @@ def run_faults(settings: Settings) -> list[str]:
     """Return a line for everything that the jobs left to a run need and this machine lacks."""
     nodes = RunPlan(settings).nodes
     done = done_nodes(Path(), settings.run.name, nodes)
-    left = [node for node in nodes if node.key not in done]
+    remaining = [node for node in nodes if node.key not in done]
     estimate = _estimate(nodes, done, settings)
     disk = disk_faults(estimate) if estimate else []
-    return [*device_faults(left), *memory_faults(left), *disk]
+    return [*device_faults(remaining), *memory_faults(remaining), *disk]
 
 
 def disk_faults(estimate: Estimate) -> list[str]:
@@ -162,7 +162,7 @@ def _fault(node: Node, memory: Memory) -> str:
 
 
 def _about(value: float, units: Sequence[tuple[float, str]]) -> str:
-    """Return a value with two digits: an estimate is no better."""
+    """Return a value with two digits: an estimate is not more exact."""
     factor, unit = next((pair for pair in units if value >= pair[0]), units[-1])
     text = f"{float(f'{value / factor:.2g}'):,g} {unit}"
     return text.removesuffix("s") if text.startswith("1 ") else text

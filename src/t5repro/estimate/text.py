@@ -319,7 +319,7 @@ def power_text(columns: Sequence[ColumnPower], hours: Mapping[int, float], unit:
     for column in columns:
         half = column.seeds(0.5)
         low, high = (column.seeds(0.5, deviation) for deviation in column.spread.likely)
-        known = column.table in hours and half is not None
+        is_measured = column.table in hours and half is not None
         rows.append(
             (
                 f"table {column.table}",
@@ -330,7 +330,7 @@ def power_text(columns: Sequence[ColumnPower], hours: Mapping[int, float], unit:
                 _seeds(half),
                 f"{_seeds(low)} to {_seeds(high)}",
                 _seeds(column.seeds(1.0)),
-                number(hours[column.table] * (half or 0)) if known else "",
+                number(hours[column.table] * (half or 0)) if is_measured else "",
             )
         )
     note = (

@@ -1,6 +1,6 @@
 """The public summary of training content of Article 53(1)(d) of the EU's AI Act, as a draft.
 
-The fields are those of the Commission's template of 24 July 2025. A value is from manifests and
+The fields follow the Commission's template of 24 July 2025. A value is from manifests and
 counts, or it is open: an open field says so by name, and only a file of answers fills it.
 """
 

@@ -1,6 +1,6 @@
 """Facts about the text of a corpus, for documents of data: origins, counts, period, domains.
 
-Counts are those of the manifests; period and domains are read from the rows of the corpus, after
+Counts are from the manifests; period and domains are read from the rows of the corpus, after
 the files were compared with their hashes.
 """
 

@@ -119,7 +119,7 @@ def _responsible(run: Run, job: Job) -> dict[str, Any]:
         for rule in rules
     ]
     changes = [text for text in counted if text.startswith(CHANGING)]
-    lost = job.counters.get("faults")
+    faults = job.counters.get("faults")
     types = (["Web Scraping"] if crawl else []) + (["Others"] if own else [])
     languages = ", ".join(language_counts(job))
     values = {
@@ -127,8 +127,8 @@ def _responsible(run: Run, job: Job) -> dict[str, Any]:
         "data_collection_type": types,
         "data_collection_raw_data": raw,
         "data_collection_timeframe": period,
-        "data_collection_missing_data": lost
-        and f"records lost: {json.dumps(lost, sort_keys=True)}",
+        "data_collection_missing_data": faults
+        and f"records lost: {json.dumps(faults, sort_keys=True)}",
         "data_preprocessing_protocol": counted,
         "data_manipulation_protocol": "; ".join(changes),
         "data_limitations": [f"Only pages in: {languages}."] if languages else [],

@@ -75,7 +75,7 @@ class LabelModel:
 
     @property
     def networks(self) -> "list[keras.Model]":
-        """The networks with their weights, which are read now: one, or those of an ensemble."""
+        """The networks with their weights, which are read now: one, or all of an ensemble."""
         networks: list[keras.Model] = self._load()[-1]
         return networks
 

@@ -104,7 +104,7 @@ class Model:
 
     @property
     def networks(self) -> "list[keras.Model]":
-        """The networks with their weights, which are read now: one, or those of an ensemble."""
+        """The networks with their weights, which are read now: one, or all of an ensemble."""
         return self._load()[-1]
 
     def _predict(

@@ -31,7 +31,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Place:
-    """A field with a file or folder that a job writes, or a value that is no file it reads.
+    """A field with a file or folder that a job writes, or a value that is not a file it reads.
 
     Attributes:
         kind: ``output`` is a file that the rule declares, ``folder`` the folder of the manifest,

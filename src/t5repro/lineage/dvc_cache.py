@@ -64,8 +64,8 @@ def delete_remote_objects(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 def left_on_remotes(root: Path, md5s: Iterable[str]) -> dict[str, str]:
     """Return remote -> which of some objects it has; empty text for none."""
-    wanted = list(md5s)
-    return _on_remotes(root, lambda odb: ", ".join(_present(odb, wanted))) if wanted else {}
+    remaining = list(md5s)
+    return _on_remotes(root, lambda odb: ", ".join(_present(odb, remaining))) if remaining else {}
 
 
 def _on_remotes(root: Path, ask: Callable[[Any], str]) -> dict[str, str]:

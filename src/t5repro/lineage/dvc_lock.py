@@ -43,8 +43,10 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 as PyYAML declares it
-        first: [(tag, pattern) for tag, pattern in known if tag.rpartition(":")[2] not in SCALARS]
-        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [
+            (tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] not in SCALARS
+        ]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
 

@@ -25,11 +25,11 @@ SIGNERS_FILE = "configs/allowed_signers"
 
 @dataclass(frozen=True)
 class SignedStatement:
-    """A statement whose signature is that of a listed signer.
+    """A statement signed by a listed signer.
 
     Attributes:
         values: the statement.
-        kind: its predicate type; empty if the payload is no in-toto statement.
+        kind: its predicate type; empty if the payload is not an in-toto statement.
         signer: the signer.
         fingerprint: of the key.
     """
@@ -103,7 +103,7 @@ def signing_time(statement: SignedStatement, text: Any) -> str:
 
     Raises:
         LineageError: the key was not valid then, or the time has no zone.
-        ValueError: the text is no time.
+        ValueError: the text is not a time.
     """
     signed_at = str(text)
     time = datetime.fromisoformat(signed_at)

@@ -40,7 +40,7 @@ class Evidence:
         attested: what attests the record, its results or its code.
         stated: what nothing but an unsigned record says; empty if it is signed.
         refuted: what contradicts the record.
-        repeated: when this copy was made, if the record is that of another run with its bytes.
+        repeated: when this copy was made, if the record is of another run with its bytes.
     """
 
     attested: tuple[str, ...] = ()
@@ -102,8 +102,8 @@ def evidence_of(state: Folder | Revision, jobs: Iterable[Job]) -> dict[str, Evid
             attested.append(f"commit {head}")
         attested = [f"record by {', '.join(attested)}"] if attested and not faults else []
         found = _with_code(record, commits, attested, faults, bool(signers.get(run)))
-        here = _repetition(state.root, path, job) if isinstance(state, Folder) else ""
-        evidence[name] = replace(found, repeated=here)
+        repetition = _repetition(state.root, path, job) if isinstance(state, Folder) else ""
+        evidence[name] = replace(found, repeated=repetition)
     return evidence
 
 
@@ -118,8 +118,8 @@ def _repetition(root: Path, path: str, job: Job) -> str:
         record = read_record(root / repetition_path(path))
     except ArtifactError:  # there is none, usually
         return ""
-    made = {file.path: file.sha256 for file in record.end.outputs} if record.end else {}
-    if any(made.get(file.path) != file.sha256 for file in job.outputs):
+    outputs = {file.path: file.sha256 for file in record.end.outputs} if record.end else {}
+    if any(outputs.get(file.path) != file.sha256 for file in job.outputs):
         return ""  # of results that are no longer there
     commit = (record.start.commit or "no commit")[:12]
     return (

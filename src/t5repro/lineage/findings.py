@@ -155,7 +155,8 @@ def chain_of(graph: Graph) -> list[Job]:
 def differing(first: str, second: str) -> tuple[str, str]:
     """Return two unequal hashes, each shortened, but so that the difference can be seen."""
     equal = next(
-        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), len(second)
+        (number for number, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+        len(second),
     )
     digits = max(SHOWN_DIGITS, equal + 1)
     return first[:digits], second[:digits]

@@ -241,9 +241,9 @@ def record_of(values: Any, name: str, read_shared: ReadShared | None = None) -> 
         record = _RECORD.validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
+        field = ".".join(map(str, first["loc"]))
         raise ArtifactError(
-            f"{name} is not a record ({place}: {first['msg']}); {RESTORE}, or rerun its job"
+            f"{name} is not a record ({field}: {first['msg']}); {RESTORE}, or rerun its job"
         ) from error
     if not FORMAT_OF_WHOLE_FILES <= record.format <= FORMAT:
         raise ArtifactError(

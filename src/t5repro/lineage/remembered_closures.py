@@ -30,8 +30,8 @@ def remembered_closures(
         find: returns the texts of the present sources.
     """
     key = _key(package, suffixes)
-    if (known := _read(key)) is not None:
-        return known
+    if (cached := _read(key)) is not None:
+        return cached
     texts = find()
     values = {"sources": key, "texts": texts, "sha256": _hash(texts)}
     with suppress(StorageError):  # in a read-only folder the next plan finds them again

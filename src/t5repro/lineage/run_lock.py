@@ -60,8 +60,8 @@ def acquire(path: Path = RUN_LOCK) -> contextlib.ExitStack:
 
 def _result_folders(root: Path) -> list[Path]:
     """Return the folders of results and checkpoints, and of each run in them, without links."""
-    places = [place for place in (root / RESULTS, root / WORK) if place.is_dir()]
-    folders = [*places, *(folder for place in places for folder in place.iterdir())]
+    roots = [root_folder for root_folder in (root / RESULTS, root / WORK) if root_folder.is_dir()]
+    folders = [*roots, *(folder for root_folder in roots for folder in root_folder.iterdir())]
     return sorted({folder.resolve() for folder in folders if folder.is_dir()})
 
 

@@ -175,7 +175,9 @@ def _payload(line: str) -> Mapping[str, Any]:
 
 
 def _subjects_of(statement: Mapping[str, Any]) -> dict[str, str]:
-    return {str(item["name"]): str(item["digest"]["sha256"]) for item in statement["subject"]}
+    return {
+        str(subject["name"]): str(subject["digest"]["sha256"]) for subject in statement["subject"]
+    }
 
 
 def _reader(root: Path) -> Reader:

@@ -66,13 +66,13 @@ def check_fields(
         hasher: of the checkout, for inputs that no job wrote; None for a revision.
     """
     folders = stages_by_folder(lock)
-    lost = _lost_commits(check)
+    lost_commits = _lost_commits(check)
     # Altered records are reported against the index already; their fields prove nothing.
     for name, record in check.intact.items():
         job = graph.jobs.get(name)
         path = record_of_job(name)
         faults = [*_faults_of_path(name, record), *_faults_of_times(record)]
-        if check.commits and record.start.commit not in lost:
+        if check.commits and record.start.commit not in lost_commits:
             faults += check.commits.faults(record)
         if job is not None:
             facts, manifest_facts = facts_of_record(record), facts_of_manifest(job)
@@ -96,7 +96,7 @@ def check_fields(
             message = f"{name} ran with {library} {version}; the package locks have {versions}"
             yield Finding(UNLOCKED, path, name, message)
     yield from _check_history(check)
-    for commit, jobs in lost.items():
+    for commit, jobs in lost_commits.items():
         message = (
             f"{len(jobs)} records name commit {commit[:12]}, which is not in this repository: "
             "forged, never pushed (git fetch --all), or of the repository that this copy of the "

@@ -105,13 +105,13 @@ def check_withdrawals(root: Path, revision: str = "") -> Iterator[Finding]:
         message = "a withdrawal was stopped before its end; repeat it"
         yield Finding(ALTERED, UNFINISHED.as_posix(), "", message)
     try:
-        lost = lost_withdrawals(root, revision)
+        removed = lost_withdrawals(root, revision)
     except SettingsError as error:
         yield Finding(ALTERED, f"{FILES.parent}", "", str(error))
         return
     if is_shallow(root):
         yield Finding(NOT_COMPARED, f"{FILES.parent}", "", SHALLOW)
-    for (name, entry), commit in lost.items():
+    for (name, entry), commit in removed.items():
         yield Finding(MISSING, f"{name}: {entry}", "", _cure(name, commit))
 
 

@@ -15,21 +15,21 @@ def entity_f1(
     no entities is 0.
 
     Args:
-        answers: under ``entities`` those of each sentence.
+        answers: under ``entities`` the entities of each sentence.
         predictions: the predicted ones.
 
     Source: the official ``conlleval``; its rounding to two decimals is left to the reader.
     """
-    right = known = predicted = 0
-    for answer, found in zip(answers, predictions, strict=True):
+    right = gold_count = predicted = 0
+    for answer, prediction in zip(answers, predictions, strict=True):
         gold = set(map(tuple, answer["entities"]))
-        right += sum(tuple(entity) in gold for entity in found)
-        known += len(gold)
-        predicted += len(found)
+        right += sum(tuple(entity) in gold for entity in prediction)
+        gold_count += len(gold)
+        predicted += len(prediction)
     return {
-        "f1": _percentage(2 * right, known + predicted),
+        "f1": _percentage(2 * right, gold_count + predicted),
         "precision": _percentage(right, predicted),
-        "recall": _percentage(right, known),
+        "recall": _percentage(right, gold_count),
     }
 
 

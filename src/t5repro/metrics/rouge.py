@@ -44,8 +44,8 @@ def rouge_rows(answers: Sequence[str], predictions: Sequence[str]) -> dict[str, 
 def mostly_unseen(text: str) -> bool:
     """Return whether ROUGE drops most letters of a text: rouge_score reads a to z and digits."""
     letters = [character for character in text.lower() if character.isalnum()]
-    seen = sum(character.isascii() for character in letters)
-    return not seen or 2 * seen < len(letters)
+    ascii_count = sum(character.isascii() for character in letters)
+    return not ascii_count or 2 * ascii_count < len(letters)
 
 
 def rouge_caution(answers: Sequence[str]) -> str:

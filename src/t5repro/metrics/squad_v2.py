@@ -91,7 +91,7 @@ def _best_scores(
     ]
     # By odds; rows with equal odds keep the order of the file.
     order = sorted(range(len(scored)), key=lambda row: predictions[row]["null_odds"])
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for name in AnswerScores._fields:
         # Begin with no answer for all rows, then answer one row after another. As in the official
         # script a best score may lie between rows with equal odds, which no threshold separates.
@@ -104,5 +104,5 @@ def _best_scores(
                 current -= 1
             if current > best:
                 best, threshold = current, predictions[row]["null_odds"]
-        found |= {f"best_{name}": 100 * best / len(scored), f"best_{name}_threshold": threshold}
-    return found
+        scores |= {f"best_{name}": 100 * best / len(scored), f"best_{name}_threshold": threshold}
+    return scores

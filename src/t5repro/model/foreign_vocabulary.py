@@ -70,10 +70,10 @@ def in_our_order(weights: Arrays, vocabulary: ForeignVocabulary | None) -> Array
     order = vocabulary.order
     axes = {name: axis for name, axis in AXES_OF_IDS.items() if name in weights}
     lengths = {name: weights[name].shape[axis] for name, axis in axes.items()}
-    other = next((name for name in lengths if lengths[name] != order.foreign_ids), None)
-    if order.foreign_ids is not None and other is not None:
+    misfit = next((name for name in lengths if lengths[name] != order.foreign_ids), None)
+    if order.foreign_ids is not None and misfit is not None:
         raise VocabularyError(
-            f"{other!r} has {lengths[other]:,} rows, {vocabulary.file} has "
+            f"{misfit!r} has {lengths[misfit]:,} rows, {vocabulary.file} has "
             f"{order.foreign_ids:,} ids; they must be equal: name the files of one checkpoint, or "
             "cut off rows of added tokens with resize_token_embeddings of transformers"
         )

@@ -1,6 +1,6 @@
 """Initial values of weights, as functions of the run's seed and the weight's path.
 
-Constants are those of the released code.
+Constants are from the released code.
 """
 
 from collections.abc import Callable

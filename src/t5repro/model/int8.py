@@ -38,11 +38,11 @@ def _has_other_steps(config: Any) -> bool:
     """Return whether a configuration is not the one that Keras makes from the mode."""
     if config is None:
         return False
-    given, default = (
+    own, default = (
         [each and each.get_config() for each in (one.weight_quantizer, one.activation_quantizer)]
         for one in (config, type(config)())
     )
-    return bool(given != default)
+    return bool(own != default)
 
 
 def quantized(values: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray]:

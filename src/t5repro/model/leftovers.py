@@ -128,8 +128,8 @@ def check_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:
         CheckpointError: the configuration of network or tokenizer names ByT5's tokenizer.
     """
     path = folder / TOKENIZER_CONFIG
-    stated = read_json(path) if path.is_file() else {}
-    names = [config.get("tokenizer_class"), stated.get("tokenizer_class")]
+    tokenizer_config = read_json(path) if path.is_file() else {}
+    names = [config.get("tokenizer_class"), tokenizer_config.get("tokenizer_class")]
     if any(str(name).startswith(BYTES) for name in names):
         raise CheckpointError(
             f"{folder} has weights of ByT5, whose ids are bytes; this project encodes text with "
@@ -186,11 +186,11 @@ def check_shape(path: Path, weights: Mapping[str, np.ndarray], model: ModelSetti
         return
     of_arrays = shape_of(weights)
     for name in ("d_model", "d_ff", "d_kv", "num_heads", "relative_position_buckets"):
-        stated, found = getattr(model, name), getattr(of_arrays, name)
-        if stated != found:
+        configured, implied = getattr(model, name), getattr(of_arrays, name)
+        if configured != implied:
             raise CheckpointError(
-                f"{path}: {name} is {stated}, the arrays have {found}; correct the configuration, "
-                "or get the folder again"
+                f"{path}: {name} is {configured}, the arrays have {implied}; correct the "
+                "configuration, or get the folder again"
             )
 
 

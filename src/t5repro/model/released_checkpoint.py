@@ -21,7 +21,7 @@ def read(folder: Path) -> tuple[ModelSettings, Arrays, Arrays]:
 
     Raises:
         ArtifactError: it is incomplete.
-        CheckpointError: it is not that of a T5 encoder-decoder.
+        CheckpointError: it is not of a T5 encoder-decoder.
         DeviceError: TensorFlow is not installed.
     """
     prefix = _newest_checkpoint(folder)

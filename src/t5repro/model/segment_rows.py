@@ -74,8 +74,8 @@ class SegmentEncoder:
     ) -> tuple[list[SegmentRow], list[list[int]]]:
         """Return the ids of sentences, word by word, and the positions of the words' first pieces.
 
-        A word that is no piece is the unknown piece. A word that begins behind the end of the row
-        has position 0.
+        A word that is not a piece is the unknown piece. A word that begins behind the end of the
+        row has position 0.
 
         Args:
             sentences: words of each.

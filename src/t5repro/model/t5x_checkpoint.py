@@ -41,7 +41,7 @@ def read(folder: Path) -> tuple[ModelSettings, Arrays]:
 
     Raises:
         ArtifactError: a file is missing or damaged.
-        CheckpointError: the weights are not those of a T5 encoder-decoder.
+        CheckpointError: the weights are not of a T5 encoder-decoder.
         DeviceError: a package of the extra `t5x` is not installed.
     """
     leaves = dict(_leaves(_target(folder / INDEX)))

@@ -146,7 +146,7 @@ def _tags_as_text(logits: np.ndarray, first_pieces: Sequence[int], tags: Sequenc
         tags: by index.
     """
     likeliest = np.argmax(logits, axis=1)
-    return " ".join(tags[likeliest[place]] if place else OUTSIDE for place in first_pieces)
+    return " ".join(tags[likeliest[position]] if position else OUTSIDE for position in first_pieces)
 
 
 def _tag_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:

@@ -172,14 +172,14 @@ def _split(
         # A tenth of few rows would give scores with a wide interval.
         share = SHARE_OF_FEW if len(rows.cells) < FEW_ROWS else SHARE
         return {"validation_share": share}, ("train", "validation"), None
-    given = number_of(options.validation)
-    if given is None:
+    requested = number_of(options.validation)
+    if requested is None:
         return {}, ("train",), _validation_file(rows, options.validation)
-    if not 0 < given <= 0.5:
+    if not 0 < requested <= 0.5:
         raise SettingsError(
             f"--validation is {options.validation}; a share is more than 0 and at most 0.5"
         )
-    return {"validation_share": given}, ("train", "validation"), None
+    return {"validation_share": requested}, ("train", "validation"), None
 
 
 def _split_name(cells: Mapping[str, str], column: str) -> str:

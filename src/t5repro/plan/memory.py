@@ -163,10 +163,10 @@ def activation_bytes(
     heights = model.heights
     if remat == "none":
         return sum(height * blocks[stack] for stack, height in heights.items())
-    kept = _kept_features(model, shares, remat) * precision_bytes(precision)
+    features = _kept_features(model, shares, remat) * precision_bytes(precision)
     # All that one block has is in memory while its gradient is computed.
     whole = max(blocks[stack] for stack in heights)
-    return whole + sum(height * lengths[stack] * kept for stack, height in heights.items())
+    return whole + sum(height * lengths[stack] * features for stack, height in heights.items())
 
 
 def _kept_features(model: ModelSettings, shares: int, remat: Remat) -> float:

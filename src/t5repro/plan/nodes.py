@@ -94,10 +94,10 @@ class RunNodes:
         """
         count = self.settings.c4.clean_parts
         for name in self.experiments:
-            if (other := self._settings_at(name).c4.clean_parts) != count:
+            if (own_count := self._settings_at(name).c4.clean_parts) != count:
                 raise SettingsError(
-                    f"c4.clean_parts is {count}, but {other} in the experiment {name!r}; it must "
-                    "be equal in all: it divides files and changes no page"
+                    f"c4.clean_parts is {count}, but {own_count} in the experiment {name!r}; it "
+                    "must be equal in all: it divides files and changes no page"
                 )
         return count
 

@@ -1,4 +1,4 @@
-"""The words of a job's command line that are no files of a role, by field of the job."""
+"""The words of a job's command line that are not files of a role, by field of the job."""
 
 from collections.abc import Callable, Mapping
 

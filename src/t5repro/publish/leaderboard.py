@@ -108,8 +108,8 @@ def _check_present(
     predictions: Path, submissions: Mapping[str, Submission], trivial: Mapping[str, Path | None]
 ) -> None:
     """Raise ArtifactError unless each task has predictions, or is to get a trivial answer."""
-    if others := sorted(set(trivial) - set(submissions)):
-        raise ArtifactError(f"--trivial names {others}; tasks of the benchmark: {[*submissions]}")
+    if unfilled := sorted(set(trivial) - set(submissions)):
+        raise ArtifactError(f"--trivial names {unfilled}; tasks of the benchmark: {[*submissions]}")
     present = {name for name in submissions if (predictions / f"{name}.jsonl").is_file()}
     # A wrong list would otherwise replace answers of the model without a word.
     if both := sorted(present & set(trivial)):

@@ -67,11 +67,11 @@ def write_huggingface(
     data = save(dict(sorted(export.arrays.items())), metadata={"format": "pt"})
     named = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, **export.ids}
     ids = {name: vocabulary.foreign_id(number) for name, number in named.items()}
-    known = {name: number for name, number in ids.items() if number is not None}
+    special_ids = {name: number for name, number in ids.items() if number is not None}
     documents = {
         FACE_WEIGHTS: data,
-        FACE_CONFIG: export.config | known,
-        GENERATION_CONFIG: known,
+        FACE_CONFIG: export.config | special_ids,
+        GENERATION_CONFIG: special_ids,
         **vocabulary.documents(model),
     }
     for name, content in documents.items():

@@ -86,7 +86,7 @@ class Corpus:
     Attributes:
         arms: names of the arms that share it.
         read: records read from the crawl, or rows of own text.
-        without_url: records among them that are no pages; empty if there are none.
+        without_url: records among them that are not pages; empty if there are none.
         kept: pages in the corpus.
         pages: the same as a number.
         kept_share: kept pages in per cent.

@@ -150,7 +150,7 @@ def _unwritable(
 
     Networks of labels write no text.
     """
-    found = {}
+    unwritable = {}
     for experiment in experiments:
         arm = experiment.arms[0]
         settings = settings_of_experiment(run, experiment.name)
@@ -160,10 +160,10 @@ def _unwritable(
             and tuned_family(settings.model, settings.finetune).writes_text
         ):
             vocabulary = Vocabulary.load(vocabularies[arm])
-            found[experiment.name] = vocabulary.unwritable_targets(
+            unwritable[experiment.name] = vocabulary.unwritable_targets(
                 [str(row["targets"]) for row in rows[arm]]
             )
-    return {name: targets for name, targets in found.items() if targets}
+    return {name: targets for name, targets in unwritable.items() if targets}
 
 
 def histories_of(job: ReportJob) -> dict[str, dict[str, Path]]:

@@ -1,7 +1,7 @@
 """The state of each published row: its experiment, and how it differs from the paper's.
 
 `t5repro paper rows` prints the list; `docs/paper_rows.md` shows the rows of T5's paper and
-`docs/system_rows.md` those of the systems before it. To add a row of T5, add it to `ARMS`, and to
+`docs/system_rows.md` the rows of the other systems. To add a row of T5, add it to `ARMS`, and to
 `DIFFERENCES` if it is not the paper's configuration. A row of a system says in
 `published/system_tables.json` which configuration reproduces it, or why none can.
 

@@ -37,7 +37,7 @@ def runs_page(table: RunTable) -> str:
         count=len(table.rows),
         total=table.total,
         terms=[safe_text(str(term), NAME_CHARS) for term in table.terms],
-        unread=[safe_text(f"{place}: {message}") for place, message in table.faults],
+        unread=[safe_text(f"{path}: {message}") for path, message in table.faults],
         scores={number: titles[key] for number, key in numbers.items() if key.startswith(SCORE)},
         computes={number: key for number, key in numbers.items() if key in COMPUTE},
         data=Markup(json_in_page(data)),  # noqa: S704

@@ -42,12 +42,17 @@ def system_tables(
         split: the scored split; in tables of another one our scores are not shown.
     """
     systems = {experiment.system for experiment in experiments if experiment.system}
-    placed = {experiment.placement.row for experiment in experiments if experiment.placement.row}
+    rows_with_experiments = {
+        experiment.placement.row for experiment in experiments if experiment.placement.row
+    }
     tables = [
         _table(number, table, experiments if table["split"] == split else (), our_scores)
         for number, table in enumerate(system_tables_content()["tables"], start=1)
         if PAPERS.get(table["paper"]) in systems
-        or any(_system_of(row) in systems or key_of(table, row) in placed for row in table["rows"])
+        or any(
+            _system_of(row) in systems or key_of(table, row) in rows_with_experiments
+            for row in table["rows"]
+        )
     ]
     return sorted(tables, key=lambda table: not table.has_ours)
 
@@ -67,11 +72,15 @@ def _table(
     for row in table["rows"]:
         printed = [TableCell(text=format_score(value)) for value in row["values"]]
         key = key_of(table, row)
-        ours = [experiment for experiment in experiments if experiment.placement.row == key]
-        if ours:
+        own_experiments = [
+            experiment for experiment in experiments if experiment.placement.row == key
+        ]
+        if own_experiments:
             notes.append(f"{row['name']}: {system_state(table, row)}.")
-        rows.append(printed_row(row["name"], printed, note=str(len(notes)) if ours else ""))
-        for experiment in ours:
+        rows.append(
+            printed_row(row["name"], printed, note=str(len(notes)) if own_experiments else "")
+        )
+        for experiment in own_experiments:
             if experiment.placement.differences:
                 notes.append(f"{experiment.name}: {_differences(experiment)}.")
             cells = [our_scores.cell(experiment, key, None, None) for key in keys]
@@ -96,8 +105,8 @@ def _table(
 def _differences(experiment: Experiment) -> str:
     """Return the settings in which an experiment differs from its row, with the row's values."""
     return "stand-in: " + ", ".join(
-        f"{setting} {format_value(ours)} for {format_value(published)}"
-        for setting, (ours, published) in experiment.placement.differences.items()
+        f"{setting} {format_value(own)} for {format_value(published)}"
+        for setting, (own, published) in experiment.placement.differences.items()
     )
 
 

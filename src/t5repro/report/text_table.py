@@ -28,8 +28,8 @@ def scores_text(run: Path) -> str:
     """
     if not run.is_dir():
         runs = sorted(path.name for path in Path(RESULTS).glob("*/"))
-        here = f"there are {', '.join(runs)}" if runs else "this folder has no results"
-        raise ArtifactError(f"there is no folder {run}; {here}{nearest(run.name, runs)}")
+        available = f"there are {', '.join(runs)}" if runs else "this folder has no results"
+        raise ArtifactError(f"there is no folder {run}; {available}{nearest(run.name, runs)}")
     paths = sorted((run / "report").rglob(SCORE_TABLE))
     if not paths:
         raise ArtifactError(

@@ -83,9 +83,9 @@ def _row(store: Store, run: str, graph: Graph, last: Job, faults: Faults) -> Row
     # The trainings of a stale row are not all here: some inputs have been replaced.
     values |= {"flops": None, "tokens": None} if is_stale else _compute(jobs)
     scores, headlines = _scores(store, last, faults)
-    kept = {key: value for key, value in {**values, **scores}.items() if _is_known(value)}
+    values_by_key = {key: value for key, value in {**values, **scores}.items() if _is_known(value)}
     own = sorted(job.name for job in jobs if job.rule in OF_A_ROW)
-    return Row(kept, last.name, tuple(own), tuple(headlines))
+    return Row(values_by_key, last.name, tuple(own), tuple(headlines))
 
 
 def _is_of_run(artifact: Artifact, run: str) -> bool:
@@ -146,7 +146,7 @@ def _counters(jobs: Sequence[Job]) -> dict[str, Value]:
 
 
 def _is_known(value: Value) -> bool:
-    """Return whether there is a value; an altered manifest may have a number that is no float."""
+    """Return whether there is a value; an altered manifest may have an endless number."""
     return value is not None and (isinstance(value, str) or abs(value) < LARGEST)
 
 
@@ -203,7 +203,7 @@ def _score_leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, float, bool]
     """Yield ``task.metric``, its value, and whether it is a headline; undefined ones are missing.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: the values are no scores.
+        ValueError, KeyError, TypeError, AttributeError: the values are not scores.
     """
     for benchmark, average in values.get("averages", {}).items():
         if average["value"] is not None:

@@ -48,6 +48,7 @@ class State:
         for name in self.store.names(RESULTS, ".json"):
             if name.endswith(READ):
                 parts = name.split("/")
+                # results/RUN/RULE/NODE/FILE; a manifest above that depth was put there by hand.
                 runs.setdefault(parts[1] if len(parts) > 3 else "", []).append(name)
         return runs
 
@@ -55,6 +56,7 @@ class State:
     def identity(self) -> str | None:
         """What changes if an archive does, or the commit of a revision."""
         if isinstance(self.store, Archive):
+            # A commit never changes; an archive in the checkout may be replaced.
             archive = f"{self.place}/{ARCHIVE}"
             return identity_of_files(self.root, [archive], now=self.now)
         return self.store.name
@@ -66,6 +68,7 @@ class State:
     def keys(self, cache: RunCache) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
         """Yield key, identity and runs of each entry of the cache that this state has."""
         if isinstance(self.store, Folder):
+            # One entry a run: a finished job makes only the rows of its run stale.
             for run, names in self.runs.items():
                 yield f"{RESULTS}/{run}", identity_of_files(self.root, names, now=self.now), (run,)
             return
@@ -120,6 +123,7 @@ def read_rows(states: Iterable[State], cache: RunCache, faults: list[tuple[str, 
 def _merge(row: Row, known_rows: list[Row]) -> None:
     """Add a row, or its place to the row that is equal in everything else."""
     for number, known_row in enumerate(known_rows):
+        # equal scores of other settings or machines stay two rows
         if known_row.values == row.values:
             known_rows[number] = known_row.at(*known_row.places, *row.places)
             return
@@ -146,6 +150,7 @@ def _rows_of(state: State, cache: RunCache, faults: list[tuple[str, str]]) -> It
         if not run_faults:  # a fault is said again, and may be gone
             cache.put(key, identity, to_cache(rows))
         faults += [(state.place, f"{path}: {message}") for path, message in run_faults]
+        # The cache has rows without a place, since a study may be moved.
         yield from (row.at(state.place) for row in rows)
 
 
@@ -177,8 +182,10 @@ def _recorded(
     """Return last job -> facts of its row's records, cached while these are unchanged."""
     key, identity = f"{RECORDS} of {state.place}/{run}", _identity_of_records(state, run)
     if identity is not None:
+        # Rows of one state differ between questions: with other rows the facts are others.
         identity = " ".join([identity, *(row.job for row in rows)])
     values = cache.get(key, identity)
+    # The cache is a file that anybody can write; its values are trusted in no form.
     if isinstance(values, dict) and all(isinstance(facts, dict) for facts in values.values()):
         return values
     facts = facts_of_rows(state.store, rows)

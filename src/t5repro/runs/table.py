@@ -100,8 +100,8 @@ class RunTable:
         """Return the table for a terminal, and what could not be read."""
         head = [column.removeprefix(SCORE) for column in self.columns]
         cells = [[shown(key, row.get(key)) for key in self.columns] for row in self.rows]
-        left = [number for number, key in enumerate(self.columns) if key in TEXTS]
-        text = aligned([list(map(_in_line, line)) for line in (head, *cells)], left=left)
+        text_columns = [number for number, key in enumerate(self.columns) if key in TEXTS]
+        text = aligned([list(map(_in_line, line)) for line in (head, *cells)], left=text_columns)
         text += f"{len(self.rows):,} of {self.total:,} rows\n"
         further = [key.removeprefix(SCORE) for key in self._further_headlines()]
         if further and not self.chosen:
@@ -208,7 +208,7 @@ class Keys:
 
 
 def headlines(rows: Iterable[Row]) -> list[str]:
-    """Return the headlines of some rows, those of the most rows first."""
+    """Return the headlines of some rows, headlines of the most rows first."""
     counts: dict[str, int] = {}
     for row in rows:
         for key in row.headlines:

@@ -44,7 +44,7 @@ def pad_punctuation(text: str, padded: Pattern[str] = NOT_A_WORD_CHARACTER) -> s
 def format_squad(
     row: Row, *, padded: Pattern[str] | None = NOT_A_WORD_CHARACTER, no_answer: str = ""
 ) -> tuple[Example]:
-    """Write question and context; the target is that of the row, or its first gold answer.
+    """Write question and context; the target is the row's own, or its first gold answer.
 
     Args:
         row: one question.

@@ -48,6 +48,7 @@ def choice_example(
         prefix: first word of the inputs.
         after: name -> text, written after the options, and cut if the inputs are too long.
     """
+    # There are more letters than options.
     named_options = dict(zip(LETTERS, row["options"], strict=False))
     texts = [f"{name}: {text}" for name, text in (*before.items(), *named_options.items())]
     texts += [f"{name}: {text}" for name, text in (after or {}).items()]
@@ -103,6 +104,7 @@ def read_race(
     for location, data in _articles(files, split):
         article = object_of(decode(data, location), location)
         name = text_in(article, "id", location)
+        # The id and not the folder: single articles may lie anywhere.
         level = next((level for level in LEVELS if name.startswith(level)), None)
         if level is None:
             allowed = " or ".join(f"{level}<number>.txt" for level in LEVELS)
@@ -117,6 +119,7 @@ def _articles(files: Sequence[Path], split: str) -> Iterator[tuple[str, bytes]]:
     folders = tuple(f"RACE/{RACE_FOLDERS[split]}/{level}/" for level in LEVELS)
     for path in files:
         with open_task_file(path) as handle:
+            # 27,933 small files: the archive is read as it was downloaded.
             if path.name.endswith(".tar.gz"):
                 for name, data in tar_members(handle, str(path), folders):
                     yield f"{path} member {name}", data
@@ -132,6 +135,7 @@ def _questions(article: Mapping[str, Any], name: str, location: str, split: str)
     letters = None
     if "answers" in article or split != "test":
         letters = texts_in(article, "answers", location)
+    # A missing list of answers must not shift the options of later questions.
     counts = {len(questions), len(options), len(questions if letters is None else letters)}
     if len(counts) > 1:
         raise invalid_data(
@@ -213,6 +217,7 @@ def read_endings(
         TaskDataError: a file has other columns, or a row another label.
     """
     columns = (*texts, *endings)
+    # The test rows of SWAG are published without labels.
     required, optional = (columns, (label,)) if split == "test" else ((*columns, label), ())
     count = 0
     for path in files:

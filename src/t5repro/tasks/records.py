@@ -31,7 +31,7 @@ def read_records(
         split: name of the split, for `to_rows`.
         excluded: counter for `to_rows`.
         to_rows: object, its location, split and counter to rows with ``idx``.
-        skip_blank_lines: whether a blank line is no row; SuperGLUE's files have none.
+        skip_blank_lines: whether a blank line is skipped; SuperGLUE's files have none.
     """
     locations: dict[Hashable, str] = {}
     for path in files:
@@ -148,7 +148,7 @@ def object_of(text: str, location: str) -> dict[str, Any]:
     """Return the object that a text is.
 
     Raises:
-        TaskDataError: it is no JSON, or another value.
+        TaskDataError: it is not JSON, or another value.
     """
     try:
         value = parse_json(text.encode())

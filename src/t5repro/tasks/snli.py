@@ -1,6 +1,6 @@
 """SNLI and SciTail: whether a premise entails a hypothesis, in the JSON lines of SNLI.
 
-Neither is a task of T5's paper. The text is that of MNLI with another first word (D-051).
+Neither is a task of T5's paper. The text is MNLI's with another first word (D-051).
 """
 
 from collections import Counter

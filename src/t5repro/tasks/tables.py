@@ -63,7 +63,7 @@ def read_tsv(
         id_columns: columns that identify a row, if a file has them; no two rows of a file agree in
             all of them.
         encoding: encoding of the files.
-        skip_blank_lines: whether a blank line is no row; GLUE's files have none.
+        skip_blank_lines: whether a blank line is skipped; GLUE's files have none.
     """
     count = 0
     for path in files:
@@ -192,7 +192,7 @@ def csv_rows(
     delimiter: str = ",",
     encoding: str = "utf-8",
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield location and cells of each row of one file; a blank line is no row.
+    """Yield location and cells of each row of one file; blank lines are skipped.
 
     Args:
         path: the file; its first row is the header.

@@ -32,7 +32,7 @@ def read_conll(files: Sequence[Path], split: str, excluded: Counter[str]) -> Ite
     """Yield the sentences of CoNLL's files: number, words and tags.
 
     A line has the columns of a word, the first one the word and the last one its tag; a blank line
-    ends a sentence. The lines between documents are no sentences.
+    ends a sentence. The lines between documents are not sentences.
     """
     number = 0
     for path in files:

@@ -102,7 +102,7 @@ def encoding(root: Path, settings: Settings) -> Iterator[str]:
 
 
 def packages(root: Path, settings: Settings) -> Iterator[str]:
-    """Numbers are those of the versions in the lock."""
+    """Numbers are of the versions in the lock."""
     _, findings = nearest_lock(root)
     if findings:
         yield f"{findings[0].path} {findings[0].message}{_more(findings)}"

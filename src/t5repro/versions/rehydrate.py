@@ -227,7 +227,7 @@ def save_snapshot(lock: Lock, clean: Iterable[str], stages: Iterable[PlannedStag
         clean: names of the stages that agree with it.
         stages: the planned ones, which declare their outputs.
     """
-    clean_names, known = set(clean), _paths_with_metadata()
+    clean_names, recorded = set(clean), _paths_with_metadata()
     declared = {
         stage.name: {path for job in stage.jobs for path in job.outputs} for stage in stages
     }
@@ -238,7 +238,7 @@ def save_snapshot(lock: Lock, clean: Iterable[str], stages: Iterable[PlannedStag
             "deps": _fingerprint(locked, locked.deps),
         }
         for name, locked in lock.stages.items()
-        if _is_known(locked, declared.get(name, ()), known)
+        if _is_known(locked, declared.get(name, ()), recorded)
     }
     write_json(SNAPSHOT, snapshot)
 

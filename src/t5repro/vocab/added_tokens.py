@@ -3,7 +3,7 @@
 Files next to the model state them: `added_tokens.json` and `tokenizer.json` with ids,
 `tokenizer_config.json` with ids, names or the number of sentinels, `special_tokens_map.json` with
 names. Text is encoded with the vocabulary only, so a token that would get another id, or none,
-makes other inputs than the weights were trained on. Ids are those of the tokenizer.
+makes other inputs than the weights were trained on. Ids are from the tokenizer.
 """
 
 import re

@@ -171,10 +171,12 @@ def _change(target: str, decoded_text: str) -> str:
     shorter = min(len(target), len(decoded_text))
     first = next((index for index, (a, b) in pairs if a != b), shorter)
     start = max(first - SHOWN_CHARACTERS // 2, 0)
-    before, after = (text[start : start + SHOWN_CHARACTERS] for text in (target, decoded_text))
+    target_excerpt, decoded_excerpt = (
+        text[start : start + SHOWN_CHARACTERS] for text in (target, decoded_text)
+    )
     # An accent of its own and the accented letter look alike.
-    show = ascii if unicodedata.normalize("NFC", before) == after else repr
-    return f"{show(before)} to {show(after)}"
+    show = ascii if unicodedata.normalize("NFC", target_excerpt) == decoded_excerpt else repr
+    return f"{show(target_excerpt)} to {show(decoded_excerpt)}"
 
 
 def target_marker_ids(

@@ -229,8 +229,14 @@ def _text(page: Page) -> str:
 def _languages(pages: Sequence[CleanedPage], rules: CleanRules) -> list[Detected | None]:
     """Return the language of each kept row: as given, or detected if Punkt needs it."""
     kept_pages = [pair for pair in pages if pair[1].reason is None]
-    stated = [page.language if isinstance(page, RowPage) else None for (_, page), _ in kept_pages]
-    unknown = [pair for pair, language in zip(kept_pages, stated, strict=True) if language is None]
+    row_languages = [
+        page.language if isinstance(page, RowPage) else None for (_, page), _ in kept_pages
+    ]
+    unknown = [
+        pair for pair, language in zip(kept_pages, row_languages, strict=True) if language is None
+    ]
     # Only rows without a stated language are detected; the iterator gives them back in their order.
     detected = iter(languages_of(unknown, rules))
-    return [Detected(language, STATED) if language else next(detected) for language in stated]
+    return [
+        Detected(language, STATED) if language else next(detected) for language in row_languages
+    ]

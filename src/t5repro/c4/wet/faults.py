@@ -100,7 +100,7 @@ class FaultLog:
         self._named: set[tuple[str, str]] = set()  # reason, file
 
     def add(self, fault: Fault) -> None:
-        """Count and record a fault; those of `ONCE_A_FILE` are recorded once for each file.
+        """Count and record a fault; a fault of `ONCE_A_FILE` is recorded once for each file.
 
         Raises:
             CrawlError: `on_bad_record` is `fail`.

@@ -170,23 +170,23 @@ def read_pages(
 
 def _record_faults(path: Path, record: Record, page: Page) -> Iterator[Fault]:
     """Yield the faults of a record that do not make its page unusable."""
-    name, place = path.as_posix(), f"record {page.record}"
+    name, location = path.as_posix(), f"record {page.record}"
     if page.url and page.kind not in (CONVERSION, WARCINFO, ""):
         detail = (
-            f"{place} is a {page.kind!r}, not the text of a page: WET files are listed in "
+            f"{location} is a {page.kind!r}, not the text of a page: WET files are listed in "
             "wet.paths.gz, WARC files in warc.paths.gz"
         )
-        yield Fault(name, place, faults.NOT_CONVERSION, detail)
+        yield Fault(name, location, faults.NOT_CONVERSION, detail)
     # A plain record has no header inside its text.
     for _ in range(merged_records(record.data) if record.text_start is None else 0):
         detail = (
-            f"{place} contains another record, of another WARC version or behind a text without a "
-            "line end; both are one page with the last URL"
+            f"{location} contains another record, of another WARC version or behind a text without "
+            "a line end; both are one page with the last URL"
         )
-        yield Fault(name, place, faults.MERGED_RECORDS, detail)
+        yield Fault(name, location, faults.MERGED_RECORDS, detail)
     if record.ends_file and (missing := missing_bytes(record.data)):
-        detail = f"the file ends {missing} bytes before the end of {place} by its Content-Length"
-        yield Fault(name, place, faults.FILE_CUT, detail)
+        detail = f"the file ends {missing} bytes before the end of {location} by its Content-Length"
+        yield Fault(name, location, faults.FILE_CUT, detail)
 
 
 def page_fault(path: Path, page: Page) -> Fault | None:

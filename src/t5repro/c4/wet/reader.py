@@ -159,7 +159,7 @@ def megabytes(copies: LocalCopies) -> int | None:
 
 
 def _megabytes_of(count: int) -> int:
-    """Return a number of bytes in megabytes, rounded up: small files are no 0 of 0 MB."""
+    """Return a number of bytes in megabytes, rounded up: small files do not show 0 of 0 MB."""
     return -(-count // MEGABYTE)
 
 

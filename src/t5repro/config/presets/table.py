@@ -51,11 +51,15 @@ def preset(name: str) -> Preset:
     group, _, short_name = name.partition("/")
     if group in GROUPS and short_name in GROUPS[group].presets:
         return GROUPS[group].presets[short_name]
-    presets = [f"{group}/{other}" for other in GROUPS[group].presets] if group in GROUPS else []
+    presets = (
+        [f"{group}/{preset_name}" for preset_name in GROUPS[group].presets]
+        if group in GROUPS
+        else []
+    )
     allowed = (
         f"presets of {group} are {presets}"
         if presets
-        else f"presets begin with {', '.join(f'{other}/' for other in GROUPS)}"
+        else f"presets begin with {', '.join(f'{preset_name}/' for preset_name in GROUPS)}"
     )
     raise SettingsError(
         f"use names {name!r}; {allowed}{nearest(name, presets or names())}; `t5repro config "
@@ -84,7 +88,7 @@ def in_force(used: Iterable[str], present: Iterable[str] = ()) -> list[str]:
                 keys=("use",),
             )
         by_group[group] = name
-    implied = [other for name in by_group.values() for other in preset(name).uses]
+    implied = [used_name for name in by_group.values() for used_name in preset(name).uses]
     for name in (*implied, *present):
         by_group.setdefault(name.partition("/")[0], name)
     return [by_group[group] for group in GROUPS if group in by_group]

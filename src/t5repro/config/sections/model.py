@@ -166,7 +166,7 @@ class ModelSettings(Section):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The settings as lines of a run file, which refuses those of parts without use."""
+        """The settings as lines of a run file, which refuses settings of unused parts."""
         return self.model_dump(mode="json", exclude=self.unused)
 
     @model_validator(mode="after")

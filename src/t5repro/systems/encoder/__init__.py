@@ -1,4 +1,4 @@
 """BERT, RoBERTa, ALBERT and SpanBERT: an encoder and heads.
 
-Their answers are those of all networks of labels (`systems.label_answers`).
+They answer as all networks of labels (`systems.label_answers`).
 """

@@ -45,7 +45,7 @@ def read_ids(path: Path) -> dict[str, int]:
 
     Raises:
         ArtifactError: the file is missing or not JSON, or has a key twice.
-        VocabularyError: it is no mapping from pieces to the ids from 0 on, each once.
+        VocabularyError: it is not a mapping from pieces to the ids from 0 on, each once.
     """
     refuse_lfs_pointer(path)
     values = read_json(path)
@@ -90,7 +90,7 @@ def read_merges(path: Path) -> list[Pair]:
 
     Raises:
         ArtifactError: the file is missing or not UTF-8.
-        VocabularyError: the first line is no version, or a line is not two pieces.
+        VocabularyError: the first line is not a version, or a line is not two pieces.
     """
     lines = list(_lines(path))
     if not lines or not lines[0].startswith(VERSION):
