@@ -3,10 +3,12 @@
 1. The plan is written to a journal, with the hash of every raw file.
 2. A tombstone is written, which `data`, `c4_clean` and `corpus` apply from then on.
 3. The raw text is deleted, or redacted in place, and the hashes in run files are replaced.
-4. Every dependent artifact is deleted and its stage left out of `dvc.lock`, so that the next run of
-   Snakemake rebuilds it without the source, and `dvc checkout` does not restore it.
-5. Of a list of requests a receipt is written.
-6. The journal is deleted.
+4. Every dependent artifact and index of a text is deleted, and its stage left out of `dvc.lock`, so
+   that the next run of Snakemake rebuilds it without the source, and `dvc checkout` does not
+   restore it. `data.dvc` has the hashes of redacted files.
+5. If asked, the objects with the source in DVC's cache and on its remotes are deleted.
+6. Of a list of requests a receipt is written.
+7. The journal is deleted.
 
 Each step can be repeated: a repetition ends in the same bytes, wherever the first try stopped.
 """

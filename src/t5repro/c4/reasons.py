@@ -1,6 +1,7 @@
-"""Every reason for which a page or a line is dropped, in the order in which they apply.
+"""Every reason for which a page or a line is dropped, grouped by the step that applies it.
 
-The names are part of the columns and counters of the manifests and of the report.
+`clean_page` in `text/rules.py` has the order of the tests. The names are part of the columns and
+counters of the manifests and of the report.
 """
 
 KEPT = "kept"  # counted like a reason
@@ -12,7 +13,7 @@ INVALID_UTF8 = "invalid_utf8"
 RECORD_TOO_LARGE = "record_too_large"
 NO_CONTENT = "no_content"
 TOO_LONG = "too_long"
-WITHDRAWN = "withdrawn"  # withdrawn by its owner; no excerpt of the page is stored
+WITHDRAWN = "withdrawn"  # withdrawn by its owner; the page is counted and is in no sample
 RECORD_REASONS = (NO_URL, NO_TIMESTAMP, INVALID_UTF8, RECORD_TOO_LARGE, NO_CONTENT, TOO_LONG)
 
 # The lists of `c4.select`.

@@ -31,7 +31,7 @@ from t5repro.inputs.document_steps import steps_of_documents
 from t5repro.inputs.packing import Stream
 from t5repro.inputs.row_index import Reader, packed_reader, stream_reader
 from t5repro.objectives.corruption import Corrupted, Segments, flatten
-from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
+from t5repro.objectives.denoisers import Seeds, Texts, apply_objective, draw_denoisers
 from t5repro.objectives.philox import fold_in
 from t5repro.randomness import seed_pair
 from t5repro.vocab.token_files import read_ids, read_offsets

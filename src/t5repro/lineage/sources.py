@@ -1,9 +1,10 @@
-"""The closure of a rule: the definitions that its entry module reaches (`lineage/reach.py`).
+"""The closure of a rule, which decides whether edited code makes the rule stale.
 
-A rule's code is one input file, ``configs/resolved/code/<rule>.json``: each source file of the
-closure with a hash of the syntax trees of its counted definitions. Snakemake and DVC compare this
-file, so a rule reruns when its code changes. Docstrings, comments and layout are not in the trees:
-rewording reruns nothing. Records keep the SHA-256 of every byte of the files that Python runs.
+It is the definitions that the rule's entry module reaches (`lineage/reach.py`). A rule's code is
+one input file, ``configs/resolved/code/<rule>.json``: each source file of the closure with a hash
+of the syntax trees of its counted definitions. Snakemake and DVC compare this file, so a rule
+reruns when its code changes. Docstrings, comments and layout are not in the trees: rewording reruns
+nothing. Records keep the SHA-256 of every byte of the files that Python runs.
 """
 
 import hashlib

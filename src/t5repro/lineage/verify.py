@@ -1,8 +1,13 @@
 """Checks that every file of a working tree agrees with manifests, records and `dvc.lock`.
 
 Each file is checked against all that recorded its hash: the manifest and the record of the job that
-wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. `CHECKS` lists
-the parts, which are in modules of their own; `suspects` decides who is blamed.
+wrote it, the manifests of the jobs that read it, and `dvc.lock` or `data.dvc`. In this order:
+
+1. the lock and `data.dvc` have the files' hashes (`verify_lock`);
+2. of manifests that disagree, those to be distrusted (`suspects`);
+3. what the jobs left behind, each part a function of `CHECKS`;
+4. signatures (`signatures`), withdrawn sources (`verify_withdrawn`), and, if all hashes agree, the
+   contents of reports (`report.check`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

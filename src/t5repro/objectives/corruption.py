@@ -12,7 +12,7 @@ import numpy as np
 from t5repro.array_types import Int32, Mask
 from t5repro.objectives.masks import first_positions
 from t5repro.objectives.philox import Seed, integers, split, uniform
-from t5repro.vocab.special_ids import EOS_ID, FIRST_PIECE_ID
+from t5repro.vocab.special_ids import EOS_ID, FIRST_PIECE_ID, sentinel_id
 
 RANDOM_SHARE = 0.1  # of the noise tokens of the BERT-style objective
 
@@ -48,7 +48,7 @@ def spans_to_unique_sentinels(
     mask = mask & valid
     starts = _run_starts(mask)
     # The cumulative sum numbers the runs from 1; the first sentinel is the last id.
-    sentinels = total_ids - np.cumsum(starts, axis=1, dtype=np.int32)
+    sentinels = sentinel_id(np.cumsum(starts, axis=1, dtype=np.int32) - 1, total_ids)
     # A run keeps its first position, for the sentinel.
     keep = valid & (starts | ~mask)
     return Corrupted(np.where(starts, sentinels, tokens), keep)
@@ -68,7 +68,7 @@ def append_final_sentinel(
     Source: paper section 3.1.4; the released code leaves this sentinel out.
     """
     # The targets have a sentinel for each run of kept tokens; the final one is the next in order.
-    final_ids = total_ids - 1 - _run_count(valid & ~mask)
+    final_ids = sentinel_id(_run_count(valid & ~mask), total_ids)
     return Corrupted(
         np.column_stack([targets.ids, final_ids]),
         np.column_stack([targets.keep, _ends_in_noise(mask, valid)]),
@@ -80,7 +80,7 @@ def noise_to_one_sentinel(tokens: Int32, mask: Mask, valid: Mask, *, total_ids: 
 
     Source: released code, ``noise_token_to_sentinel``.
     """
-    return Corrupted(np.where(mask, np.int32(total_ids - 1), tokens), valid)
+    return Corrupted(np.where(mask, np.int32(sentinel_id(0, total_ids)), tokens), valid)
 
 
 def noise_to_random_token_or_sentinel(
@@ -93,7 +93,7 @@ def noise_to_random_token_or_sentinel(
     seeds = split(seed)
     random = integers(seeds[1], FIRST_PIECE_ID, total_ids, *tokens.shape)
     is_random = uniform(seeds[0], *tokens.shape) < RANDOM_SHARE
-    replaced = np.where(is_random, random, np.int32(total_ids - 1))
+    replaced = np.where(is_random, random, np.int32(sentinel_id(0, total_ids)))
     return Corrupted(np.where(mask, replaced, tokens), valid)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from t5repro.array_types import Int32
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.objectives.corruption import Corrupted, flatten
-from t5repro.objectives.mixture import Seeds, Texts, apply_objective
+from t5repro.objectives.denoisers import Seeds, Texts, apply_objective
 from t5repro.objectives.row_lengths import corruption_limits
 from t5repro.vocab.special_ids import PAD_ID
 

@@ -12,6 +12,7 @@ from t5repro.model.sizes import parameter_count
 from t5repro.plan.memory import cpu_memory
 
 HOST_THREADS = 8  # feed an accelerator; a profile changes them with set-threads
+HOST_MEGABYTES = 1500  # libraries and batches
 
 
 def model_threads(settings: Settings, cores: int | None) -> int:
@@ -31,13 +32,14 @@ def model_threads(settings: Settings, cores: int | None) -> int:
 def model_megabytes(rule: str, settings: Settings) -> int:
     """Return the memory of a job that computes with the model.
 
-    With an accelerator, which has the activations, libraries and batches take 1 GB of the host;
-    weights, gradients, slots and a copy for the checkpoint take 4 bytes each for a parameter.
+    With an accelerator, which has the activations, libraries and batches take `HOST_MEGABYTES` of
+    the host; weights, gradients, slots and a copy for the checkpoint take 4 bytes each for a
+    parameter.
     """
     if settings.devices.kind == "cpu":
         return ceil(cpu_memory(rule, settings).needed / 1_000_000)
     parameters = parameter_count(settings.model, settings.vocab.vocab_size)
-    return 1500 + 16 * parameters // 1_000_000
+    return HOST_MEGABYTES + 16 * parameters // 1_000_000
 
 
 def vocabulary_megabytes(settings: Settings) -> int:

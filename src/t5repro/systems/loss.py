@@ -1,7 +1,8 @@
 """The loss of a training: a value, separate from the network, that reads its outputs.
 
-`train.step.TrainedModel` divides the sum of a loss by the normaliser and by micro-batches, so a
-loss only says how it sums. To add one, subclass `Loss` in the folder of its system.
+A loss says how it sums and what the sum is divided by (`Loss.divisor`); the steps of both engines
+(`train/tensorflow_step.py`, `train/jax_step.py`) divide. To add one, subclass `Loss` in the folder
+of its system.
 """
 
 from abc import ABC, abstractmethod

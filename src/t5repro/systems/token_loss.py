@@ -1,7 +1,8 @@
-"""The training loss: cross-entropy and z-loss, which pulls the softmax normaliser towards 1.
+"""The loss of each target id: cross-entropy and z-loss, which pulls Z of the softmax towards 1.
 
-Sums over target ids without padding, divided by the padded size of the target array, so a batch
-with more padding weighs less: the released code's normaliser.
+Padding has a loss of 0. The divisor of a batch is the setting `loss_normaliser`: `Loss.divisor` in
+`loss.py` returns it. With the released code's, the padded size of the targets, and one
+micro-batch Keras's own step on TensorFlow needs no divisor: it takes the mean of `PaddedMeanLoss`.
 
 Source: mesh ``Unitransformer._call_internal`` and ``softmax_cross_entropy_with_logits``.
 

@@ -1,7 +1,9 @@
 """A training step on JAX: one compiled function from state and batch to loss and new state.
 
-It computes what `tensorflow_step` computes, with the same network, loss and optimizer. Keras's own
-step on JAX is not used: it knows one loss of one output, and a loss here may read several heads.
+Keras's `fit` calls `JaxModel.train_step`, which calls `JaxStep.update`; `JaxStep` itself is called
+for single steps (`train/repeated_steps.py`). It computes what `tensorflow_step` computes, with the
+same network, loss and optimizer. Keras's own step on JAX is not used: it knows one loss of one
+output, and a loss here may read several heads.
 
 Shape suffixes: B rows of the batch.
 """

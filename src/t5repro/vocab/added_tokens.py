@@ -15,7 +15,7 @@ from typing import Any
 from t5repro.config.sections.vocab import SPECIAL_PIECES, TOKENIZER_FILES
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.files import read_json
-from t5repro.vocab.special_ids import UNK_ID
+from t5repro.vocab.special_ids import UNK_ID, sentinel_id
 from t5repro.vocab.special_pieces import special_id
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -144,7 +144,7 @@ def _id_of(token: AddedToken, vocabulary: Vocabulary) -> int | None:
     """Return the id of a token in the order of its tokenizer; None if it has none."""
     number = token.sentinel
     if number is not None:
-        return vocabulary.total_ids - 1 - number if number < vocabulary.extra_ids else None
+        return sentinel_id(number, vocabulary.total_ids) if number < vocabulary.extra_ids else None
     actual = vocabulary.piece_id(token.text)
     if actual is None and token.text in SPECIAL_PIECES:
         actual = special_id(token.text, vocabulary.total_ids)

@@ -12,7 +12,15 @@ import sentencepiece
 from t5repro.errors import ArtifactError, VocabularyError
 from t5repro.vocab.id_order import SameOrder
 from t5repro.vocab.piece_model import SPACE, Ranges
-from t5repro.vocab.special_ids import EOS_ID, NO_ID, PAD_ID, UNK_ID, add_sentinels, sentinel_piece
+from t5repro.vocab.special_ids import (
+    EOS_ID,
+    NO_ID,
+    PAD_ID,
+    UNK_ID,
+    add_sentinels,
+    sentinel_id,
+    sentinel_piece,
+)
 
 PLAIN_SENTINEL = re.compile(rb"<extra_id_\d+>")
 PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')  # ALBERT's list has no apostrophe
@@ -64,10 +72,11 @@ class SentencePieceModel:
             )
         number = 0
         while (actual := self.piece_id(sentinel_piece(number))) is not None:
-            if actual != self.total_ids - 1 - number:
+            expected = sentinel_id(number, self.total_ids)
+            if actual != expected:
                 raise VocabularyError(
                     f"{where} has {sentinel_piece(number)!r} as id {actual}; T5's sentinels are "
-                    f"the last ids in descending order, here {self.total_ids - 1 - number}: name "
+                    f"the last ids in descending order, here {expected}: name "
                     "another vocabulary, or remove the pieces from its user-defined symbols"
                 )
             number += 1

@@ -6,6 +6,12 @@ every stage that needs an id depends on it, and none on the training of the voca
 """
 
 import struct
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Number = TypeVar("Number", int, npt.NDArray[np.int32])
 
 PAD_ID = 0  # also the id at which decoding starts
 EOS_ID = 1
@@ -18,6 +24,16 @@ USER_DEFINED = 4  # SentencePiece.Type in sentencepiece_model.proto
 def sentinel(number: int) -> str:
     """Return the text of a sentinel, as it occurs in a sentence."""
     return f"<extra_id_{number}>"
+
+
+def sentinel_id(number: Number, total_ids: int) -> Number:
+    """Return the id of a sentinel: the last id for the first, in descending order.
+
+    Args:
+        number: of the sentinel, from 0; an int or an array of them.
+        total_ids: pieces and sentinels of the vocabulary.
+    """
+    return total_ids - 1 - number
 
 
 def sentinel_piece(number: int) -> str:

@@ -4,7 +4,7 @@
 
 The order of the tests is part of the definition and follows the released code: a line with ``{``
 and without terminal punctuation drops itself and not its page. Every dropped line and page has a
-reason (`reasons`), and each reason is counted: of lines by the reader of the file, of pages in
+reason (`reasons`), and each reason is counted: of lines in `c4.clean`, of pages in
 `c4.page_filter`, since only the newest copy of a page counts. Lines after the one that drops a page
 are ignored.
 

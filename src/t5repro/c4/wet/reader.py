@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.c4.keys import md5, normalize_url
-from t5repro.c4.reasons import READ_REASONS, TOO_LONG
+from t5repro.c4.reasons import READ_REASONS, TOO_LONG, WITHDRAWN
 from t5repro.c4.samples import Samples
 from t5repro.c4.wet import faults
 from t5repro.c4.wet.gzip_members import Limits
@@ -128,6 +128,8 @@ class Reader:
                 yield path.name, page
                 continue
             tally.read[reason] += 1
+            if reason == WITHDRAWN:
+                continue
             url = _printable(page.url)
             rank = (md5(url).hex(), path.name, page.record)
             tally.samples.offer(reason, rank, url, _printable(page.text[:EXCERPT_CHARS]))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from t5repro.config.sections.pretrain import Denoiser, PretrainSettings
 from t5repro.errors import SettingsError
+from t5repro.objectives.denoisers import Seeds, Texts, apply_objective, draw_denoisers
 from t5repro.objectives.examples import CorruptedSegment, corrupt_segments
-from t5repro.objectives.mixture import Seeds, Texts, apply_objective, draw_denoisers
 from t5repro.objectives.mode_tokens import mode_token_id
 from t5repro.objectives.row_lengths import corruption_limits, segment_length
 
