@@ -37,6 +37,7 @@ include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/finetune.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/contamination.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/stages.smk"
 

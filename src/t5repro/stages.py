@@ -171,11 +171,19 @@ STAGES = (
         produces="scores",
     ),
     Stage(
+        "contamination",
+        module="contamination.rows_in_corpus",
+        settings="sections.contamination.ContaminationStage",
+        upstream=("c4", "vocab", "tokens", "tasks"),
+        produces="evaluated rows in the corpus",
+    ),
+    Stage(
         "report",
         module="report.page",
         settings="schema.ReportStage",
         upstream=(
             "evaluate_score",
+            "contamination",
             "evaluate_predict",
             "pretrain",
             "finetune",

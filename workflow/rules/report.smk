@@ -10,9 +10,11 @@ READS     results/{run}/evaluate_score/{node}/scores.json   every experiment
           results/{run}/tokens/{node}/manifest.json         tokens of the held-out text, likewise
           results/{run}/vocab/{node}/sentencepiece.model    and its list of pieces
           results/{run}/**/manifest.json                    of every job: the lineage page
+          results/{run}/contamination/{node}/rows_in_corpus.json   if the corpus is searched
 WRITES    results/{run}/report/report.html                  self-contained
           results/{run}/report/trace.html                   lineage page: scores to raw files
           results/{run}/report/corpus.html                  corrupted rows, pages, vocabulary
+          results/{run}/report/contamination.html           evaluated rows in the corpus, likewise
           results/{run}/report/answers/{task}.html          right and wrong answers
           results/{run}/report/scores.csv
           results/{run}/report/{experiment}.metrics.json    scores and last losses, for DVC
@@ -32,6 +34,7 @@ rule report:
         html=report(OUTPUTS["html"], category="Report"),
         trace=report(OUTPUTS["trace"], category="Report"),
         corpus_page=report(OUTPUTS["corpus_page"], category="Report"),
+        contamination_page=OUTPUTS["contamination_page"],
         answers=OUTPUTS["answers"],
         csv=report(OUTPUTS["csv"], category="Scores"),
         metrics=OUTPUTS["metrics"],

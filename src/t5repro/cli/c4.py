@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from t5repro.jobs.contamination import ContaminationJob
 from t5repro.jobs.corpus import CleanJob, CorpusJob, DedupJob
 from t5repro.lineage.input_hashes import Expected, verify_inputs
 from t5repro.lineage.leftovers import exclusive
@@ -71,8 +72,21 @@ def _write_corpus(job: CorpusJob, expected: Sequence[Expected]) -> None:
             steps.write_corpus(spark, job, partitions=partitions)
 
 
+def _find_contamination(job: ContaminationJob, expected: Sequence[Expected]) -> None:
+    from t5repro.contamination.rows_in_corpus import find_contamination, write_found
+
+    with _engine_of("contamination", job, expected, ()) as (spark, _):
+        if spark is None:
+            find_contamination(job)
+        else:
+            from t5repro.contamination.spark import search_parts
+
+            write_found(job, partial(search_parts, spark))
+
+
 ON_ENGINE: Mapping[str, Callable[[Any, Sequence[Expected]], None]] = {
     "c4_clean": _clean_shard,
     "c4_dedup": _deduplicate,
     "c4": _write_corpus,
+    "contamination": _find_contamination,
 }

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from t5repro.stages import STAGES
 
+# Names of rules that commands have as well; only the job of a rule has the option.
+COMMANDS = ("tasks", "contamination")
 RENAMED = {
     "new-task": "tasks new",
     "submit": "tasks submit",
@@ -19,11 +21,10 @@ RENAMED = {
     "export_weights": "weights export",
     "export_server": "weights saved-model",
     "publish": "weights publish",
-    # `tasks` is a group of commands, too; only the job of the rule had the option.
     **{
         old: f"stage {old}"
         for stage in STAGES
-        for old in [f"{stage.name} --settings" if stage.name == "tasks" else stage.name]
+        for old in [f"{stage.name} --settings" if stage.name in COMMANDS else stage.name]
     },
 }
 

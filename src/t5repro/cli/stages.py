@@ -144,5 +144,6 @@ FUNCTIONS = {
     "finetune": "finetune",
     "evaluate_predict": "predict",
     "evaluate_score": "score",
+    "contamination": "find_contamination",
     "report": "write_report",
 }

@@ -14,6 +14,7 @@ from t5repro.config.family_checks import check_family
 from t5repro.config.field import Name, Section, check_names, repeated
 from t5repro.config.mesh_checks import check_mesh
 from t5repro.config.sections.c4 import C4Settings, check_languages
+from t5repro.config.sections.contamination import ContaminationSettings
 from t5repro.config.sections.corpus import CorpusSettings, check_text_source
 from t5repro.config.sections.data import DataSettings
 from t5repro.config.sections.devices import DevicesSettings
@@ -140,6 +141,8 @@ class Settings(Section):
     """Fine-tuning."""
     evaluate: EvaluateSettings = EvaluateSettings()
     """Prediction and scores."""
+    contamination: ContaminationSettings = ContaminationSettings()
+    """Evaluated rows in the corpus."""
     devices: DevicesSettings = DevicesSettings()
     """Devices."""
     experiments: list[Experiment] = [Experiment(name="baseline")]

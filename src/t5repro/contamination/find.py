@@ -4,7 +4,7 @@ The training rows of the run's other tasks are searched in the same way: GLUE an
 texts, so such pairs are expected and counted apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from t5repro.vocab.vocabulary import Vocabulary
 AROUND = 100  # characters of an excerpt on each side of the passage
 AROUND_IDS = 25
 Rows = Sequence[Mapping[str, Any]]
+SearchParts = Callable[[Search, Sequence[Part]], tuple[Passages, int]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,11 @@ class Corpus:
 
 
 def find(
-    tasks: Mapping[str, Task], rows: Mapping[str, Rows], methods: Sequence[Method], corpus: Corpus
+    tasks: Mapping[str, Task],
+    rows: Mapping[str, Rows],
+    methods: Sequence[Method],
+    corpus: Corpus,
+    search_in: SearchParts = search_parts,
 ) -> dict[str, Any]:
     """Return the passages of evaluated rows in the corpus, as plain JSON values.
 
@@ -67,6 +72,7 @@ def find(
         rows: task -> its rows with predictions.
         methods: the methods.
         corpus: files to search.
+        search_in: searches parts of the corpus.
 
     Returns:
         ``searched``, source -> units; ``tasks``, task -> source -> ``methods`` and ``found``. A
@@ -83,7 +89,7 @@ def find(
             continue
         search = Search(fields, of_unit, corpus.vocabulary if unit == "ids" else None)
         for source, parts in corpus.sources(search.unit).items():
-            passages, size = search_parts(search, parts)
+            passages, size = search_in(search, parts)
             content["searched"].setdefault(source, {})[unit] = size
             for name, entry in _by_task(search, passages, parts, rows, corpus).items():
                 source_entry = content["tasks"][name].setdefault(

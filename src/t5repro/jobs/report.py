@@ -24,12 +24,14 @@ class ReportJob:
         finetune_history: experiment, or its fine-tuning on a group of tasks -> history.
         corpus: experiment -> manifest of its corpus, if any.
         tokens: experiment -> manifest of its ids, which counts the tokens of the held-out text.
+        contamination: experiment -> evaluated rows that its corpus has, if it was searched.
         predictions: experiment -> its predictions at the last step; the task names the file.
         pages: experiment -> first training file of each language of its corpus, if any.
         vocabularies: experiment -> its SentencePiece model, next to the list of its pieces.
         html: page to write.
         trace: lineage page to write.
         corpus_page: page of the corpus and the vocabulary to write.
+        contamination_page: page of the evaluated rows that the corpus has to write.
         answers: task -> page to write with the answers to its rows; its predictions are needed.
         csv: table of the scores to write, in full precision.
         metrics: experiment -> file to write with its scores and last losses.
@@ -43,6 +45,7 @@ class ReportJob:
     finetune_history: ByExperiment
     corpus: ByExperiment = field(default_factory=dict)
     tokens: ByExperiment = field(default_factory=dict)
+    contamination: ByExperiment = field(default_factory=dict)
     predictions: FilesByExperiment = field(default_factory=dict)
     pages: FilesByExperiment = field(default_factory=dict)
     vocabularies: Annotated[Mapping[str, Path], Read(listed=("*.vocab",))] = field(
@@ -51,6 +54,7 @@ class ReportJob:
     html: Annotated[Path, OUTPUT]
     trace: Annotated[Path | None, OUTPUT] = None
     corpus_page: Annotated[Path | None, OUTPUT] = None
+    contamination_page: Annotated[Path | None, OUTPUT] = None
     answers: Annotated[Mapping[str, Path], OUTPUT] = field(default_factory=dict)
     csv: Annotated[Path, OUTPUT]
     metrics: Annotated[Mapping[str, Path], OUTPUT] = field(default_factory=dict)

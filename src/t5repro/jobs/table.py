@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from t5repro.jobs.contamination import ContaminationJob
 from t5repro.jobs.corpus import (
     CleanJob,
     CorpusJob,
@@ -39,5 +40,6 @@ JOBS: dict[str, type[Any]] = {
     "finetune": FinetuneJob,
     "evaluate_predict": PredictJob,
     "evaluate_score": ScoreJob,
+    "contamination": ContaminationJob,
     "report": ReportJob,
 }

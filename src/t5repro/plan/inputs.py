@@ -11,6 +11,7 @@ from t5repro.artifacts import (
     MANIFEST,
     OPTIMIZER,
     PIECES,
+    ROWS_IN_CORPUS,
     SAMPLE,
     SCORES,
     VOCABULARY,
@@ -85,6 +86,12 @@ def corpora(nodes: RunNodes, rule: str) -> dict[str, str]:
     """Return experiment that reads the corpus -> manifest of its node of `rule`."""
     paths = by_experiment(nodes, rule, MANIFEST)
     return {name: manifest for name, manifest in paths.items() if nodes.reads_corpus(name)}
+
+
+def contamination(nodes: RunNodes) -> dict[str, str]:
+    """Return experiment whose corpus is searched for evaluated rows -> the rows that it has."""
+    paths = by_experiment(nodes, "contamination", ROWS_IN_CORPUS)
+    return {name: path for name, path in paths.items() if nodes.requires(name, "contamination")}
 
 
 def first_pages(nodes: RunNodes) -> dict[str, list[str]]:
@@ -251,6 +258,7 @@ ATTESTED_BY: dict[str, tuple[str, ...]] = {
     "trained": ("weights",),
     "predictions": ("predicted", "manifests"),
     "scores": ("manifests",),
+    "contamination": ("manifests",),
     "pretrain_history": ("manifests",),
     "finetune_history": ("manifests",),
     "vocabularies": ("manifests",),
@@ -344,6 +352,16 @@ _READ: dict[str, dict[str, Role]] = {
         "train": _TRAIN["files"],
         "train_manifests": _TRAIN["manifests"],
     },
+    "contamination": {
+        **_CORPUS,
+        **_IDS,
+        **_VOCABULARY,
+        "examples": _EVALUATED["files"],
+        "train": _TRAIN["files"],
+        "example_manifests": _EVALUATED["manifests"],
+        "train_manifests": _TRAIN["manifests"],
+        **_VOCABULARY_MANIFEST,
+    },
     "report": {
         "scores": _of_every_experiment("evaluate_score", SCORES),
         "predicted": _of_every_experiment("evaluate_score", MANIFEST),
@@ -354,6 +372,7 @@ _READ: dict[str, dict[str, Role]] = {
         "finetune_history": _of_every_experiment("finetune", HISTORY),
         "corpus": lambda nodes, key: corpora(nodes, "c4").values(),
         "tokens": lambda nodes, key: corpora(nodes, "tokens").values(),
+        "contamination": lambda nodes, key: contamination(nodes).values(),
         "pages": lambda nodes, key: sorted(
             {name for names in first_pages(nodes).values() for name in names}
         ),

@@ -105,6 +105,10 @@ class RunNodes:
         """Return whether an experiment reads the corpus."""
         return self._settings_at(experiment).reads_corpus
 
+    def requires(self, experiment: str, rule: str) -> bool:
+        """Return whether an experiment reads what `rule` writes, directly or not."""
+        return requires(self._settings_at(experiment), rule)
+
     def finetunings_of(self, name: str) -> list[str]:
         """Return the fine-tunings of an experiment, one or one for each group; or one itself."""
         if name not in self.experiments:
@@ -175,7 +179,7 @@ class RunNodes:
         """Return the nodes of `rule` that an experiment reads, directly or not."""
         if not BY_NAME[rule].per_experiment:
             return self.distinct(rule)
-        readers = (name for name in self.names_of(rule) if requires(self._settings_at(name), rule))
+        readers = (name for name in self.names_of(rule) if self.requires(name, rule))
         return list(dict.fromkeys(self.node_of(rule, name) for name in readers))
 
     def roots(self, experiment: str) -> Iterator[Key]:
@@ -261,6 +265,8 @@ def requires(settings: Settings, rule: str) -> bool:
     """
     if rule in OF_CORPUS and not settings.reads_corpus:
         return False
+    if rule == "contamination":
+        return settings.reads_corpus and bool(settings.contamination.methods)
     if rule == "sentences":
         return settings.pretrain.reads_sentences
     if rule in ("c4_punkt", "c4_clean", "corpus"):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from t5repro.artifacts import ANSWERS, HISTORY, METRICS, SCORES, VOCABULARY
 from t5repro.config.sections.c4 import languages_to_train
-from t5repro.plan.inputs import bad_word_lists, corpora, first_pages, selections
+from t5repro.plan.inputs import bad_word_lists, contamination, corpora, first_pages, selections
 from t5repro.plan.nodes import Key, RunNodes
 from t5repro.plan.outputs import answered_tasks
 from t5repro.plan.paths import by_experiment, path, predictions_of
@@ -87,6 +87,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "predictions": lambda nodes, key: _pairs(
             {name: predictions_of(nodes, name) for name in nodes.experiments}
         ),
+        "contamination": lambda nodes, key: _pairs(contamination(nodes)),
         "pages": lambda nodes, key: _pairs(first_pages(nodes)),
         "vocabularies": lambda nodes, key: _pairs(by_experiment(nodes, "vocab", VOCABULARY)),
         "answers": lambda nodes, key: _pairs(

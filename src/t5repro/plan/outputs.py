@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from t5repro.artifacts import (
     ANSWERS,
+    CONTAMINATION_PAGE,
     CORPUS_PAGE,
     HISTORY,
     LINEAGE_PAGE,
@@ -12,6 +13,7 @@ from t5repro.artifacts import (
     OPTIMIZER,
     PIECES,
     REPORT,
+    ROWS_IN_CORPUS,
     SAMPLE,
     SCORE_TABLE,
     SCORES,
@@ -128,6 +130,7 @@ def _report(nodes: RunNodes, key: Key) -> Names:
         "html": [REPORT],
         "trace": [LINEAGE_PAGE],
         "corpus_page": [CORPUS_PAGE],
+        "contamination_page": [CONTAMINATION_PAGE] if nodes.required("contamination") else [],
         "answers": [f"{ANSWERS}/{task}.html" for task in answered_tasks(nodes)],
         "csv": [SCORE_TABLE],
         "metrics": [f"{name}{METRICS}" for name in nodes.experiments],
@@ -172,5 +175,6 @@ _WRITTEN: dict[str, Callable[[RunNodes, Key], Names]] = {
     "finetune": _training,
     "evaluate_predict": _predictions,
     "evaluate_score": _always(scores=SCORES),
+    "contamination": _always(found=ROWS_IN_CORPUS),
     "report": _report,
 }

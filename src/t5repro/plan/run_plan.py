@@ -14,7 +14,7 @@ from t5repro.config.task_files import check_listed_files
 from t5repro.jobs.fields import fields_of
 from t5repro.jobs.table import JOBS
 from t5repro.plan.commands import param, source_of
-from t5repro.plan.inputs import corpora, crawl_of_shard, inputs, lost, watched
+from t5repro.plan.inputs import contamination, corpora, crawl_of_shard, inputs, lost, watched
 from t5repro.plan.nodes import WITHOUT_TASKS, Key, RunNodes
 from t5repro.plan.outputs import EARLIER, names_by_role, names_of_shard, shards_of
 from t5repro.plan.paths import by_experiment, log_path, manifests, path, predictions_of
@@ -225,6 +225,10 @@ class RunPlan:
     def corpora(self, rule: str) -> dict[str, Path]:
         """Return experiment that reads the corpus -> manifest of its node of `rule`."""
         return {name: Path(file) for name, file in corpora(self._nodes, rule).items()}
+
+    def contamination(self) -> dict[str, Path]:
+        """Return experiment whose corpus is searched -> the evaluated rows that it has."""
+        return {name: Path(file) for name, file in contamination(self._nodes).items()}
 
     def predictions_of(self, experiment: str) -> list[Path]:
         """Return the predictions of an experiment with its last weights."""

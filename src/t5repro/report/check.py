@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from t5repro.artifacts import (
     ANSWERS,
+    CONTAMINATION_PAGE,
     CORPUS_PAGE,
     HISTORY,
     LINEAGE_PAGE,
@@ -69,7 +70,8 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
     pretrain, finetune = (plan.by_experiment(rule, HISTORY) for rule in ("pretrain", "finetune"))
     scores = plan.by_experiment("evaluate_score", SCORES)
     trace = folder / LINEAGE_PAGE
-    corpus_page = folder / CORPUS_PAGE
+    corpus_page, contamination_page = folder / CORPUS_PAGE, folder / CONTAMINATION_PAGE
+    is_searched = contamination_page.as_posix() in outputs
     answers = {
         path.stem: path for path in map(Path, sorted(outputs)) if path.parent == folder / ANSWERS
     }
@@ -80,11 +82,13 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         finetune_history=finetune,
         corpus=plan.corpora("c4"),
         tokens=plan.corpora("tokens"),
+        contamination=plan.contamination() if is_searched else {},
         predictions={arm: plan.predictions_of(arm) for arm in scores} if answers else {},
         html=folder / REPORT,
         csv=folder / SCORE_TABLE,
         trace=trace if trace.as_posix() in outputs else None,
         corpus_page=corpus_page if corpus_page.as_posix() in outputs else None,
+        contamination_page=contamination_page if is_searched else None,
         vocabularies=plan.by_experiment("vocab", VOCABULARY) if answers else {},
         answers=answers,
         manifest=folder / MANIFEST,
@@ -96,6 +100,8 @@ def _written_again(settings: ReportStage, folder: Path, outputs: set[str]) -> di
         if (folder / f"{arm}{METRICS}").as_posix() in outputs
     }
     pages = {f"{ANSWERS}/{task}.html": text for task, text in texts.answers.items()}
+    if is_searched:
+        pages[CONTAMINATION_PAGE] = texts.contamination
     return {SCORE_TABLE: texts.csv, REPORT: texts.html, **pages, **metrics}
 
 

@@ -20,6 +20,7 @@ from t5repro.report.answers import answers_page, read_predictions
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.bootstrap import Resamples, resample
 from t5repro.report.comparability import departures, has_corpus_of_run
+from t5repro.report.contamination import contamination_page, searched_corpora
 from t5repro.report.corpus import corpora
 from t5repro.report.corpus_page import CorpusFiles, corpus_page_text
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
@@ -60,10 +61,19 @@ FIXED_COLUMNS = 5  # of the table of scores: task, metric, trivial baseline, exa
 
 @dataclass(frozen=True)
 class ReportTexts:
-    """The page, the answers page of each task and the CSV of a report, and its number of rows."""
+    """The pages of a report, its CSV, and its number of rows.
+
+    Attributes:
+        html: the report.
+        answers: task -> page of its answers.
+        contamination: page of the evaluated rows in the corpus; empty if none was searched.
+        csv: the scores.
+        rows: number of the scores.
+    """
 
     html: str
     answers: Mapping[str, str]
+    contamination: str
     csv: str
     rows: int
 
@@ -105,6 +115,7 @@ def report_texts(job: ReportJob) -> ReportTexts:
     run_corpora = {arm: path for arm, path in job.corpus.items() if has_corpus_of_run(run, arm)}
     departing = departures(run, [entry.pages for entry in corpora(run_corpora)])
     pretraining = {arm: paths["pretrain"] for arm, paths in histories.items()}
+    searched = searched_corpora(job.contamination, tasks, answered)
     held_out = held_out_rows(run, experiments, pretraining, job.corpus, job.tokens)
     view = {
         **_scores_view(run, contents, rows, experiments, links, resamples, departing),
@@ -114,11 +125,13 @@ def report_texts(job: ReportJob) -> ReportTexts:
         "held_out": held_out,
         "accuracies": list(dict.fromkeys(kind for row in held_out for kind in row.accuracies)),
         "corpora": read_corpora,
+        "searched": searched,
+        "contamination_page": _link(job.contamination_page, html),
         "sources": source_files(job.scores, histories, job.corpus, predictions, html.parent),
         "answers": {task_title(task): link(page, html.parent) for task, page in answers.items()},
         "csv_name": job.csv.name,
         "lineage_name": trace.name if trace else "",
-        "corpus_page": link(job.corpus_page, html.parent) if job.corpus_page else "",
+        "corpus_page": _link(job.corpus_page, html),
         "paper_source": paper_source(),
     }
     # An experiment may be scored on another split than the run.
@@ -137,7 +150,18 @@ def report_texts(job: ReportJob) -> ReportTexts:
         )
         for task, page in answers.items()
     }
-    return ReportTexts(report_page(view), pages, csv_text(rows), len(rows))
+    return ReportTexts(
+        html=report_page(view),
+        answers=pages,
+        contamination=contamination_page(searched, run=run.run.name, report=html.name),
+        csv=csv_text(rows),
+        rows=len(rows),
+    )
+
+
+def _link(page: Path | None, html: Path) -> str:
+    """Return the link of the report to a page, empty without one."""
+    return link(page, html.parent) if page else ""
 
 
 def _unwritable(
@@ -184,6 +208,8 @@ def write_report(job: ReportJob) -> None:
     write_text(job.html, texts.html)
     for task, page in job.answers.items():
         write_text(page, texts.answers[task])
+    if job.contamination_page:
+        write_text(job.contamination_page, texts.contamination)
     files = CorpusFiles(job.corpus, job.pages, job.vocabularies)
     if job.corpus_page:
         text = corpus_page_text(
@@ -199,7 +225,7 @@ def write_report(job: ReportJob) -> None:
         settings=job.settings.model_dump(mode="json"),
         inputs=_write_lineage(job, files),
         outputs=[
-            *(path for path in (job.html, job.csv, job.trace, job.corpus_page) if path),
+            *filter(None, (job.html, job.csv, job.trace, job.corpus_page, job.contamination_page)),
             *job.answers.values(),
             *job.metrics.values(),
         ],
@@ -218,7 +244,7 @@ def _write_lineage(job: ReportJob, files: CorpusFiles) -> list[Path]:
     manifests = write_lineage_page(job.trace, run, traced, links=links) if job.trace else []
     answered = [path for paths in job.predictions.values() for path in paths]
     # Manifests of the corpus are read for their counts; the lineage page starts from the scores.
-    counted = [*job.corpus.values(), *job.tokens.values()]
+    counted = [*job.corpus.values(), *job.tokens.values(), *job.contamination.values()]
     inputs = [*traced, *map(manifest_of, job.scores.values()), *counted, *answered, *manifests]
     # Accuracies on held-out text are counters.
     inputs += map(manifest_of, job.pretrain_history.values())

@@ -35,7 +35,8 @@ class SubsetScore:
         if self.value is None:
             return f"no score of {self.rows} rows"
         interval = score_interval_text(self.interval)
-        return f"{self.value:.1f}{f' ({interval})' if interval else ''} of {self.rows} rows"
+        value = f"{self.value:z.1f}".replace("-", "−")
+        return f"{value}{f' ({interval})' if interval else ''} of {self.rows} rows"
 
 
 def subset_scores(

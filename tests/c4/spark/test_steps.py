@@ -18,6 +18,7 @@ import pytest
 from c4_rules import build_corpus as build
 from c4_rules import clean_job, dedup_job, stage
 from checkout import ROOT
+from contamination_job import TASK, contamination_job
 
 from t5repro.c4.clean import clean_shard
 from t5repro.c4.punkt import train_punkt
@@ -26,6 +27,9 @@ from t5repro.c4.spark.session import session as open_session
 from t5repro.config.load import load_settings
 from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_settings
+from t5repro.contamination.methods import METHODS
+from t5repro.contamination.rows_in_corpus import find_contamination, write_found
+from t5repro.contamination.spark import search_parts
 from t5repro.data.transfer import TransferError
 from t5repro.errors import ArtifactError, ClusterError, CorpusError, CrawlError
 from t5repro.files import write_manifest
@@ -498,6 +502,16 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(
     manifest = job.manifest.read_text()
     assert json.loads(manifest)["counters"]["read"]["withdrawn"] > 0
     assert "hill-and-dale" not in manifest
+
+
+def test_evaluated_rows_in_the_corpus_are_those_of_one_machine(tmp_path, monkeypatch, spark):
+    monkeypatch.chdir(tmp_path)
+    job = contamination_job(Path("out"), methods=[method.name for method in METHODS])
+    write_found(job, partial(search_parts, spark))
+    on_spark = files_below(tmp_path / "out")
+    find_contamination(job)
+    assert_same(files_below(tmp_path / "out"), on_spark)
+    assert len(json.loads(job.found.read_text())["tasks"][TASK]["corpus"]["found"]) > 5
 
 
 def test_a_language_without_a_page_stops_before_a_file_is_written(

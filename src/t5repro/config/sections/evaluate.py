@@ -12,7 +12,14 @@ from t5repro.config.sections.tasks import TaskNames, TasksSettings
 from t5repro.config.sections.vocab import VocabSettings
 
 
-class EvaluateSettings(Section):
+class EvaluatedSplit(Section):
+    """The part of `evaluate` that selects examples."""
+
+    split: Literal["validation", "test"] = "validation"
+    """Split to evaluate."""
+
+
+class EvaluateSettings(EvaluatedSplit):
     """Prediction and scores (paper section 2.4)."""
 
     batch_size: int = Field(32, ge=1, le=1_048_576)
@@ -45,8 +52,6 @@ class EvaluateSettings(Section):
     """Experiments that form an ensemble: the mean of the logits of their models predicts. If empty,
     the model of this experiment is used.
     """
-    split: Literal["validation", "test"] = "validation"
-    """Split to evaluate."""
     max_examples: int = Field(0, ge=0)
     """Maximum number of examples per task. 0 means all."""
 

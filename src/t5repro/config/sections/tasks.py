@@ -248,11 +248,16 @@ class WindowSettings(Section):
     """Distance between the starts of two windows of a text; tokens."""
 
 
-class TaskNames(Section):
-    """The part of `tasks` that training and prediction read."""
+class ListedTasks(Section):
+    """The part of `tasks` that names them."""
 
     names: list[Name] = [*DEFAULT_TASKS]
     """Names of the tasks of the run (`t5repro tasks list`)."""
+
+
+class TaskNames(ListedTasks):
+    """The part of `tasks` that training and prediction read."""
+
     windows: WindowSettings = WindowSettings()
     """Windows of the texts of SQuAD, for an encoder only."""
     options_first: bool = False
