@@ -162,6 +162,21 @@ def test_a_reader_clicks_from_a_score_to_a_record_of_the_crawl_and_back(
     assert page.url == (report / "report.html").as_uri()
 
 
+def test_a_reader_clicks_from_a_row_in_the_corpus_to_the_file_of_its_page_and_back(
+    open_page: Callable[..., Any], report: Path
+) -> None:
+    page = open_page("contamination.html")
+    shard = page.locator(".examples a").first
+    name = shard.inner_text()
+    shard.click()
+    row = page.locator("tr:target")
+    assert row.inner_text().startswith(f"results/demo/c4/baseline/{name}")
+    page.go_back()
+    page.locator("a", has_text="run report").first.click()
+    page.locator("a", has_text="page of these rows").click()
+    assert page.url == (report / "contamination.html").as_uri()
+
+
 def test_a_reader_clicks_from_an_answer_to_its_predictions(open_page: Callable[..., Any]) -> None:
     page = open_page("answers/glue_sst2.html")
     page.locator(".experiments a", has_text="lineage").first.click()

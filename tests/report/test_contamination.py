@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from t5repro.errors import ArtifactError
-from t5repro.report.contamination import MAX_PASSAGES, contamination_page, searched_corpora
+from t5repro.report.contamination import (
+    MAX_PASSAGES,
+    contamination_page,
+    passage_links,
+    searched_corpora,
+)
 from t5repro.report.subset_scores import FEWEST_ROWS
 from t5repro.tasks.registry import task_named
 
@@ -118,6 +123,24 @@ def test_text_of_rows_and_pages_stays_text(tmp_path) -> None:
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 4
     assert "\u202e" not in page
+
+
+def test_a_row_of_the_answers_page_links_to_its_longest_passage(tmp_path) -> None:
+    files = [
+        write(tmp_path / f"{arm}.json", {"longest": method(4)}, [passage(4, 8), passage(4, 9)])
+        for arm in "ab"
+    ]
+    answered = {"a": predictions(0), "b": predictions(0)}
+    searched = searched_corpora(
+        dict(zip("ab", files, strict=True)), {TASK: task_named(TASK)}, {TASK: answered}
+    )
+    page = contamination_page(searched, run="demo", report="report.html", lineage="trace.html")
+    links = passage_links(searched, TASK, "../contamination.html")
+    assert links == {5: "../contamination.html#a-glue_cola-4"}
+    assert passage_links(searched, TASK, "") == {}
+    assert re.findall(r'<li id="([^"]+)"', page) == ["a-glue_cola-4", "b-glue_cola-4"]
+    shard = "results.r.c4.baseline.en-train-00000-of-00001.parquet"
+    assert page.count(f'<a href="trace.html#file:{shard}">en-train-') == 4
 
 
 def test_a_task_without_predictions_has_counts_and_no_scores(tmp_path) -> None:

@@ -149,6 +149,7 @@ def answers_page(
     task_links: Mapping[str, str],
     lineage: Mapping[str, str] | None = None,
     unwritable: Mapping[str, str] | None = None,
+    in_corpus: Mapping[int, str] | None = None,
 ) -> str:
     """Return the page of a task.
 
@@ -163,6 +164,7 @@ def answers_page(
         task_links: task -> link to its page, of every task with a page.
         lineage: arm -> link to its predictions on the lineage page.
         unwritable: experiment -> which targets its vocabulary cannot spell.
+        in_corpus: number of a row, from 1 -> link to its passage in the corpus.
     """
     # Not every experiment has the task.
     answering = [entry for entry in experiments if all(arm in rows for arm in entry.arms)]
@@ -184,6 +186,7 @@ def answers_page(
         has_marks=has_marks(task),
         lineage=lineage or {},
         unwritable=unwritable or {},
+        in_corpus=in_corpus or {},
         examples=shown,
         total=len(examples),
     )

@@ -14,6 +14,7 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 from t5repro.report.answers import Rows
 from t5repro.report.corpus import safe_text
+from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.subset_scores import first_metric, subset_scores
 from t5repro.report.templates import render
 from t5repro.report.titles import task_title
@@ -29,6 +30,8 @@ class Passage:
     """A field of an evaluated row, and the first page or training row that has it.
 
     Attributes:
+        number: of the row among the examples, from 0.
+        target: its id on the page; empty if an earlier passage of the row has one.
         row: ``idx`` of the row.
         field: its name.
         size: units of the passage, of all units of the field.
@@ -36,9 +39,12 @@ class Passage:
         in_row: the passage in the row.
         in_page: the passage in the page, with text around it.
         page: address of the page, or its file and number.
+        file: the file that has the page.
         others: number of further pages with a part of the field.
     """
 
+    number: int
+    target: str
     row: str
     field: str
     size: str
@@ -46,6 +52,7 @@ class Passage:
     in_row: str
     in_page: str
     page: str
+    file: str
     others: int
 
 
@@ -54,6 +61,7 @@ class SearchedTask:
     """A task whose rows were searched.
 
     Attributes:
+        name: its name.
         title: its title.
         rows: number of its rows.
         found: rows that the corpus has, by method.
@@ -66,6 +74,7 @@ class SearchedTask:
         more: number of the others.
     """
 
+    name: str
     title: str
     rows: int
     found: tuple[str, ...]
@@ -125,7 +134,13 @@ def _corpus(
             methods,
             _size(content["searched"]),
             tuple(
-                _task(name, sources, methods, tasks.get(name), _rows(answered.get(name, {}), arms))
+                _task(
+                    name,
+                    sources,
+                    methods,
+                    tasks.get(name),
+                    {arm: rows for arm, rows in answered.get(name, {}).items() if arm in arms},
+                )
                 for name, sources in content["tasks"].items()
             ),
         )
@@ -133,10 +148,6 @@ def _corpus(
         raise ArtifactError(
             f"{path} has not the rows of a search; rerun the stage contamination"
         ) from error
-
-
-def _rows(answered: Rows, arms: Sequence[str]) -> dict[str, Sequence[Any]]:
-    return {arm: answered[arm] for arm in arms if arm in answered}
 
 
 def _size(searched: Mapping[str, Mapping[str, int]]) -> str:
@@ -157,6 +168,7 @@ def _task(
     found = [entry for source in sources.values() for entry in source["found"]]
     longest = sorted(found, key=lambda entry: -entry["length"])
     return SearchedTask(
+        name=name,
         title=task_title(name),
         rows=sum(first["rows"].values()),
         found=_counts(by_method, methods),
@@ -165,7 +177,7 @@ def _task(
         scored_by=scored_by,
         metric=first_metric(task) if task else "",
         scores=_scores(task, rows, by_method[scored_by]) if task else {},
-        passages=tuple(map(_passage, longest[:MAX_PASSAGES])),
+        passages=_passages(f"{'-'.join(rows)}-{name}", longest[:MAX_PASSAGES]),
         more=len(longest[MAX_PASSAGES:]),
     )
 
@@ -197,8 +209,20 @@ def _scores(
     return texts
 
 
-def _passage(entry: Mapping[str, Any]) -> Passage:
+def _passages(prefix: str, entries: Sequence[Mapping[str, Any]]) -> tuple[Passage, ...]:
+    rows: set[int] = set()
+    passages = []
+    for entry in entries:
+        target = "" if entry["row"] in rows else f"{prefix}-{entry['row']}"
+        rows.add(entry["row"])
+        passages.append(_passage(entry, target))
+    return tuple(passages)
+
+
+def _passage(entry: Mapping[str, Any], target: str) -> Passage:
     return Passage(
+        number=entry["row"],
+        target=target,
         row=safe_text(str(entry["idx"])),
         field=entry["field"],
         size=f"{entry['length']:,} of {entry['of']:,} {entry['unit']}",
@@ -206,18 +230,47 @@ def _passage(entry: Mapping[str, Any]) -> Passage:
         in_row=safe_text(entry["in_row"]),
         in_page=safe_text(entry["in_page"]),
         page=safe_text(entry["name"] or f"{entry['file']} {entry['document']}"),
+        file=entry["file"],
         others=entry["pages"] - 1,
     )
 
 
-def contamination_page(searched: Sequence[SearchedCorpus], *, run: str, report: str) -> str:
+def passage_links(searched: Sequence[SearchedCorpus], task: str, page: str) -> dict[int, str]:
+    """Return number of a row of a task, from 1 -> link to its longest passage.
+
+    If several corpora have the row, it is the passage in the first.
+
+    Args:
+        searched: the corpora that were searched.
+        task: name of the task.
+        page: link to the page; empty without one.
+    """
+    links: dict[int, str] = {}
+    for corpus in searched if page else ():
+        for entry in corpus.tasks:
+            for passage in entry.passages if entry.name == task else ():
+                links.setdefault(passage.number + 1, f"{page}#{passage.target}")
+    return links
+
+
+def contamination_page(
+    searched: Sequence[SearchedCorpus], *, run: str, report: str, lineage: str = ""
+) -> str:
     """Return the page as HTML.
 
     Args:
         searched: the corpora that were searched.
         run: name of the run.
         report: link to the report.
+        lineage: link to the lineage page; empty without one.
     """
+    files = {
+        passage.file: f"{lineage}#{anchor(passage.file, FILE_PREFIX)}"
+        for corpus in searched
+        for task in corpus.tasks
+        for passage in task.passages
+        if lineage
+    }
     return render(
         "contamination.html.j2",
         searched=searched,
@@ -225,4 +278,5 @@ def contamination_page(searched: Sequence[SearchedCorpus], *, run: str, report: 
         most=MAX_PASSAGES,
         run=run,
         report=report,
+        files=files,
     )

@@ -20,7 +20,7 @@ from t5repro.report.answers import answers_page, read_predictions
 from t5repro.report.best_checkpoints import checkpoint_tables
 from t5repro.report.bootstrap import Resamples, resample
 from t5repro.report.comparability import departures, has_corpus_of_run
-from t5repro.report.contamination import contamination_page, searched_corpora
+from t5repro.report.contamination import contamination_page, passage_links, searched_corpora
 from t5repro.report.corpus import corpora
 from t5repro.report.corpus_page import CorpusFiles, corpus_page_text
 from t5repro.report.decisions import all_settings, changed_choices, choices_in_force
@@ -147,13 +147,16 @@ def report_texts(job: ReportJob) -> ReportTexts:
             task_links={name: link(task_page, page.parent) for name, task_page in answers.items()},
             lineage=_prediction_links(predictions, task, page.parent, trace),
             unwritable=_unwritable(run, experiments, job.vocabularies, answered[task]),
+            in_corpus=passage_links(searched, task, _link(job.contamination_page, page)),
         )
         for task, page in answers.items()
     }
     return ReportTexts(
         html=report_page(view),
         answers=pages,
-        contamination=contamination_page(searched, run=run.run.name, report=html.name),
+        contamination=contamination_page(
+            searched, run=run.run.name, report=html.name, lineage=trace.name if trace else ""
+        ),
         csv=csv_text(rows),
         rows=len(rows),
     )
