@@ -213,6 +213,11 @@ def test_a_second_phase_may_have_other_text_and_weights_may_move_to_other_device
             {**BERT, "pretrain.masked_lm.pair_task": "none"},
             "the head of pretrain.masked_lm.pair_task is 'absent' and 'present'",
         ),
+        (
+            {**BERT, "pretrain.masked_lm.pair_task": "sentence_structure"},
+            {**BERT, "pretrain.optimizer_state": "fresh"},
+            "whose head of pairs has 3 classes; that of .* next_sentence has 2",
+        ),
         ({}, {"pretrain.start_from": "m"}, "the initial weights are those of one of them"),
         ({}, {"pretrain.from_experiment": "b"}, r"'b'; it must be one of .* before it: \['a'\]"),
         ({"pretrain.from_experiment": "b"}, {}, r"'b'; it must be one of .* before it: \[\]"),

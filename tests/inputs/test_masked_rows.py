@@ -159,7 +159,7 @@ def test_a_model_with_one_type_of_tokens_gets_zeros(write, rows: str) -> None:
     assert "pair_label" not in batch
 
 
-@pytest.mark.parametrize("task", ["next_sentence", "sentence_order"])
+@pytest.mark.parametrize("task", ["next_sentence", "sentence_order", "sentence_structure"])
 def test_the_label_tells_how_the_segments_are_related(write, task: str) -> None:
     documents = documents_of(150)
     places, inputs = Places(documents), load(write(documents), masked_lm={"pair_task": task})
@@ -171,17 +171,17 @@ def test_the_label_tells_how_the_segments_are_related(write, task: str) -> None:
             assert len(set(places.document[one])) == len(set(places.document[two])) == 1
             assert len(one) + len(two) <= LENGTH - 3
             if not same_document:
-                assert label == 1
+                assert label == (2 if task == "sentence_structure" else 1)
                 other += 1
             elif two[0] > one[0]:
                 assert label == 0
                 followed += 1
             else:
-                assert (task, label) == ("sentence_order", 1)
+                assert (task == "next_sentence", label) == (False, 1)
                 swapped += 1
     assert followed > 100
     assert other > 0
-    assert (swapped > 100) == (task == "sentence_order")
+    assert (swapped > 100) == (task != "next_sentence")
 
 
 def test_segments_begin_and_end_at_sentences_unless_they_were_shortened(write) -> None:
@@ -221,6 +221,41 @@ def test_half_of_the_pairs_are_swapped(write) -> None:
     assert abs(foreign / rows - single) < 4 * np.sqrt(single / rows)
     swapped = (counters["positive_pairs"] - foreign) / (rows - foreign)
     assert abs(swapped - 0.5) < 4 * np.sqrt(0.25 / (rows - foreign))
+
+
+def test_a_third_of_the_split_chunks_has_each_class_of_sentence_structure(write) -> None:
+    """A chunk of one sentence cannot be divided: its B is of another document."""
+    inputs = load(
+        write(documents_of(300, longest=12)),
+        batch_size=1024,
+        masked_lm={"pair_task": "sentence_structure"},
+    )
+    single = (inputs.layout.counts == 1).mean()
+    labels = np.concatenate([batch["pair_label"] for batch in arrays(inputs, 0, 100)])
+    assert len(labels) > 100_000
+    following, before, foreign = np.bincount(labels) / len(labels)
+    error = 4 * np.sqrt(2 / 9 / len(labels))
+    assert abs(following - (1 - single) / 3) < error
+    assert abs(before - (1 - single) / 3) < error
+    assert abs(foreign - (1 + 2 * single) / 3) < error
+
+
+def test_shuffled_pieces_are_counted_with_their_trigrams(write) -> None:
+    """A row in its original order is read back from ids and targets."""
+    settings = {"pair_task": "sentence_structure", "shuffle_share": 0.15}
+    inputs = load(write(documents_of(60)), masked_lm=settings, targets_length=20)
+    counters = inputs.counters(steps=4)
+    batches = arrays(inputs, 0, 4)
+    targets = sum((batch["targets"] > 0).sum() for batch in batches)
+    assert counters["target_tokens"] == targets
+    assert counters["shuffled_tokens"] == 3 * counters["shuffled_trigrams"] > 100
+    plain = load(write(documents_of(60)), masked_lm={**settings, "shuffle_share": 0})
+    assert "shuffled_tokens" not in plain.counters(steps=4)
+    masked = plain.counters(steps=4)["target_tokens"]
+    assert counters["target_tokens"] == masked + counters["shuffled_tokens"]
+    for batch in batches:
+        for row in original_ids(batch):
+            segments_of(row)  # of consecutive ids
 
 
 def test_splits_and_other_documents_are_even(write) -> None:
@@ -531,7 +566,7 @@ def all_rows(inputs: MaskedInputs) -> np.ndarray:
 
 def test_one_document_has_no_other_one_for_a_pair(write) -> None:
     files = write([[5, 6, 7]])
-    for task in ("next_sentence", "sentence_order"):
+    for task in ("next_sentence", "sentence_order", "sentence_structure"):
         with pytest.raises(
             CorpusError, match=f"has one document .* {task} .* set pair_task to none"
         ):

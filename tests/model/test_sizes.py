@@ -23,7 +23,7 @@ PUBLISHED = {
 }
 NOT_PUBLISHED = {
     f"{system}_{name}"
-    for system in ("gpt", "bert", "spanbert", "roberta", "albert")
+    for system in ("gpt", "bert", "spanbert", "structbert", "roberta", "albert")
     for name in ("tiny", "mini")
 }
 # Size -> rows of its own embedding, and the parameters of the body with a pooler, without heads.
@@ -32,6 +32,8 @@ BODIES = {
     "bert_large": (30_522, 335_141_888),
     "spanbert_base": (28_996, 108_310_272),
     "spanbert_large": (28_996, 333_579_264),
+    "structbert_base": (30_522, 109_482_240),  # BERT's sizes and vocabulary
+    "structbert_large": (30_522, 335_141_888),
     "albert_base": (30_000, 11_683_584),
     "albert_large": (30_000, 17_683_968),
     "albert_xlarge": (30_000, 58_724_864),

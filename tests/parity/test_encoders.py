@@ -170,6 +170,31 @@ def test_logits_agree_to_a_ten_thousandth(pair):
         assert their.std() > 0.2  # the comparison is of numbers that differ
 
 
+def structbert():
+    """Return a BERT with StructBERT's head of pairs, which Hugging Face's class lacks."""
+    model = hugging_face("bert", "ForPreTraining")
+    model.cls.seq_relationship = torch.nn.Linear(model.config.hidden_size, 3)
+    torch.nn.init.normal_(model.cls.seq_relationship.weight, std=0.5)
+    return model
+
+
+def test_the_logits_of_structbert_are_those_of_a_bert_with_three_classes_of_pairs(tmp_path):
+    theirs = structbert()
+    theirs.save_pretrained(tmp_path, safe_serialization=True)
+    ours = ours_from(tmp_path)
+    features = batch(theirs)
+    expected = [logits.detach().numpy() for logits in their_logits(theirs, features)]
+    found = [np.asarray(logits) for logits in our_logits(ours, features)]
+    assert [logits.shape[-1] for logits in found] == [ROWS, 3]
+    for our, their in zip(found, expected, strict=True):
+        assert np.abs(our - their).max() < 1e-4 * np.abs(their).max()
+        assert their.std() > 0.2
+    targets = np.random.default_rng(7).integers(2, ROWS, features["target_positions"].shape)
+    classes = np.arange(len(targets)) % 3
+    loss = their_loss(theirs, features, targets, classes).item()
+    assert float(our_loss(ours, features, targets, classes)) == pytest.approx(loss, rel=1e-5)
+
+
 def their_loss(model, features, targets, classes):
     logits = their_logits(model, features)
     entropy = torch.nn.functional.cross_entropy

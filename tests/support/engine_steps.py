@@ -16,6 +16,7 @@ import numpy as np
 import tiny_training as tiny
 
 STEPS = 20
+STRUCTURE = {"pair_task": "sentence_structure", "shuffle_share": 0.05}
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,15 @@ def joined_batch(step: int) -> Any:
     return features, np.where(prefix, 0, ids)
 
 
+def structured_batch(step: int) -> Any:
+    """Return rows of StructBERT: pairs of three kinds, and two pieces that changed places."""
+    features, targets = tiny.masked_batch(step)
+    ids = features["encoder_ids"]
+    ids[:, 4:6] = np.where(targets[:, 2:0:-1] > 0, targets[:, 2:0:-1], ids[:, 4:6])
+    kinds = np.random.default_rng(step).integers(0, 3, tiny.ROWS)
+    return {**features, "pair_label": kinds.astype(np.int32)}, targets
+
+
 def answer_columns() -> Any:
     """Return the columns of labels, numbers and spans."""
     from t5repro.model.labels import LabelColumns, TaskAnswer
@@ -120,6 +130,9 @@ def cases() -> dict[str, Case]:
     gpt = tiny.SIZES["gpt_tiny"].model_copy(
         update={"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "max_positions": 24}
     )
+    structbert = tiny.SIZES["structbert_tiny"].model_copy(
+        update={"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4, "max_positions": 16}
+    )
     t5_1_1 = {"feed_forward": "gated_gelu", "tie_embeddings": False}
     return {
         "T5": Case(training=tokens),
@@ -138,6 +151,11 @@ def cases() -> dict[str, Case]:
             model=tiny.ENCODER,
             batch=tiny.masked_batch,
             training={**tiny.MASKED_LM, **parts, "targets_length": 4},
+        ),
+        "StructBERT's pieces and pairs": Case(
+            model=structbert,
+            batch=structured_batch,
+            training={**tiny.MASKED_LM, "masked_lm": STRUCTURE, "targets_length": 4},
         ),
         "answers of an encoder": Case(
             model=tiny.ENCODER,

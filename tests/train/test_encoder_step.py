@@ -74,7 +74,21 @@ def test_the_loss_of_pretraining_is_the_sum_of_the_means_of_both_tasks(masked_ba
     assert float(loss) == pytest.approx(-of_targets[real].mean() - of_pairs.mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize("pair_classes", [0, 2])
+def test_pairs_of_three_kinds_are_a_cross_entropy_of_three_classes(masked_batch):
+    """StructBERT, section 2.3: the second segment follows, precedes, or is of another text."""
+    features, targets = masked_batch
+    features = features | {"pair_label": tf.constant(np.arange(ROWS) % 3, tf.int32)}
+    model = encoder(pair_classes=3)
+    loss, _ = model.loss_and_gradients(features, targets)
+    pieces, pairs = (log_softmax(logits) for logits in model(features))
+    assert pairs.shape == (ROWS, 3)
+    real = targets.numpy() > 0
+    of_targets = np.take_along_axis(pieces, targets.numpy()[..., None], axis=-1)[..., 0]
+    of_pairs = pairs[np.arange(ROWS), np.arange(ROWS) % 3]
+    assert float(loss) == pytest.approx(-of_targets[real].mean() - of_pairs.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("pair_classes", [0, 2, 3])
 def test_the_accuracies_are_the_shares_of_right_pieces_and_pairs(masked_batch, pair_classes):
     """ALBERT, table 5: accuracies of the pre-training tasks; without padding."""
     features, targets = masked_batch
@@ -201,10 +215,10 @@ def test_the_cross_entropy_of_a_class_is_that_of_its_column():
     assert actual == pytest.approx(-log_softmax(logits)[np.arange(4), classes], rel=1e-5)
 
 
-@pytest.mark.parametrize("system", ["bert_tiny", "roberta_tiny", "albert_tiny"])
+@pytest.mark.parametrize("system", ["bert_tiny", "roberta_tiny", "albert_tiny", "structbert_tiny"])
 def test_one_batch_is_learnt_by_heart(masked_batch, system):
     features, targets = masked_batch
-    pair_classes = 2 if system != "roberta_tiny" else 0
+    pair_classes = {"roberta_tiny": 0, "structbert_tiny": 3}.get(system, 2)
     shape = SIZES[system].model_copy(update={"num_encoder_layers": 1})
     model = encoder(shape, pair_classes=pair_classes)
     model.compile(optimizer=keras.optimizers.Adam(2e-3), loss="mse", jit_compile=False)

@@ -96,6 +96,35 @@ def test_a_repeated_export_or_import_removes_what_a_killed_one_left(tmp_path, tr
     assert written() == {*whole, out / ".writing-0123abcd-notes"}
 
 
+def test_structbert_is_exported_without_its_head_of_three_classes(tmp_path, proto, capsys):
+    from t5repro.config.presets.sizes import SIZES
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.encoder import Encoder
+
+    model = SIZES["structbert_tiny"].model_copy(update={"d_model": 16, "d_ff": 8, "d_kv": 8})
+    vocab = {"vocab_size": PIECES, "extra_ids": SENTINELS}
+    network = Encoder(model, embedding_rows=128, dropout_rate=0.0, seed=0, pair_classes=3)
+    save_weights(tmp_path / "run/weights.safetensors", network)
+    settings = {"model": model.model_dump(), "vocab": vocab}
+    (tmp_path / "run/manifest.json").write_text(json.dumps({"settings": settings}))
+    (tmp_path / "vocab.model").write_bytes(add_sentinels(proto, SENTINELS))
+    manifest, out = tmp_path / "run/manifest.json", tmp_path / "out"
+    export_weights(manifest, vocabulary=tmp_path / "vocab.model", form="huggingface", folder=out)
+    assert (
+        "pair_head/matrix and pair_head/bias are not exported: their 3" in capsys.readouterr().err
+    )
+    assert json.loads((out / "config.json").read_text())["architectures"] == ["BertForMaskedLM"]
+    import_weights(out, tmp_path / "back")
+    expected, actual = weights_in(tmp_path / "run"), weights_in(tmp_path / "back")
+    assert {name for name in expected if name not in actual} == {
+        "pair_head/matrix",
+        "pair_head/bias",
+    }
+    assert {"pooler/matrix", "masked_lm/bias"} <= set(actual)
+    for name, value in actual.items():
+        np.testing.assert_array_equal(value, expected[name])
+
+
 def test_an_import_replaces_no_results_of_a_job(tmp_path, trained):
     out = tmp_path / "out"
     export_weights(trained[0], vocabulary=trained[1], form="huggingface", folder=out)

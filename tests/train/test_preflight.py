@@ -189,6 +189,11 @@ BORDERS = {
     "targets_length": 4,
     "masked_lm": {"unit": "span", "boundary_weight": 1},
 }
+STRUCTURE = {
+    **BORDERS,
+    "targets_length": 5,
+    "masked_lm": {"pair_task": "sentence_structure", "shuffle_share": 0.2},
+}
 ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
 
 
@@ -197,6 +202,7 @@ ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
     ("rule", "size", "change"),
     [
         ("pretrain", "spanbert_tiny", {"pretrain": BORDERS}),
+        ("pretrain", "structbert_tiny", {"pretrain": STRUCTURE}),
         (
             "finetune",
             "bert_tiny",

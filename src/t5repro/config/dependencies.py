@@ -177,17 +177,25 @@ def _check_phase(name: str, experiments: Mapping[str, Settings]) -> None:
         experiments: name -> settings.
     """
     pretrain = experiments[name].pretrain
+    earlier = experiments[pretrain.from_experiment].pretrain
     label = f"experiment {name!r}: pretrain.from_experiment names {pretrain.from_experiment!r}"
     parts, earlier_parts = (
         {**_vocabulary_stages(phase, experiments), "model": experiments[phase].model.model_dump()}
         for phase in (name, pretrain.from_experiment)
     )
     _check_equal(label, parts, earlier_parts)
+    heads = {classes for classes in map(_pair_classes, (pretrain, earlier)) if classes}
+    if len(heads) > 1:
+        raise SettingsError(
+            f"{label}, whose head of pairs has {_pair_classes(earlier)} classes; that of "
+            f"pretrain.masked_lm.pair_task {pretrain.masked_lm.pair_task} has "
+            f"{_pair_classes(pretrain)}: both need a task with as many classes, or none"
+        )
     if pretrain.optimizer_state == "continue":
         _check_equal(
             f"{label}, whose optimizer it continues unless pretrain.optimizer_state is 'fresh'",
             _slots_follow_from(pretrain),
-            _slots_follow_from(experiments[pretrain.from_experiment].pretrain),
+            _slots_follow_from(earlier),
         )
 
 
@@ -195,7 +203,7 @@ def _slots_follow_from(pretrain: PretrainSettings) -> dict[str, str]:
     """Return what decides the slots of the optimizer of pre-training, besides the network."""
     masked_lm = pretrain.masked_lm if pretrain.objective == "masked_lm" else MaskedLM()
     heads = {
-        "pair_task": masked_lm.pair_task != "none",
+        "pair_task": masked_lm.pair_classes > 0,
         "boundary_weight": masked_lm.boundary_weight > 0,
     }
     return {
@@ -205,6 +213,11 @@ def _slots_follow_from(pretrain: PretrainSettings) -> dict[str, str]:
             for name, exists in heads.items()
         },
     }
+
+
+def _pair_classes(pretrain: PretrainSettings) -> int:
+    """Return the classes of the head of pairs of a pre-training; 0 without one."""
+    return pretrain.masked_lm.pair_classes if pretrain.objective == "masked_lm" else 0
 
 
 def _check_ensemble(name: str, experiments: Mapping[str, Settings]) -> None:

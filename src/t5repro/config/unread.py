@@ -51,6 +51,10 @@ _WARMING = ("inverse_square_root", *_FALLING)
 READ_WITH: dict[str, tuple[Condition, ...]] = {
     "pretrain.masked_lm": (_MASKED_LM,),
     "pretrain.masked_lm.short_row_share": (_SEGMENT_PAIRS,),
+    **{
+        f"pretrain.masked_lm.shuffle_{name}": (Condition("pretrain.masked_lm.shuffle_share"),)
+        for name in ("of", "unit", "identity")
+    },
     "pretrain.noise_mask": (_NOISE_MASK,),
     "pretrain.noise_density": (
         Condition(_OBJECTIVE, (*_NOISE_MASK.values, "prefix_lm", "masked_lm")),

@@ -1,8 +1,8 @@
-"""Batches of the masked language models: BERT, RoBERTa, ALBERT and SpanBERT.
+"""Batches of the masked language models: BERT, RoBERTa, ALBERT, SpanBERT and StructBERT.
 
 The rows are whole sentences of `sentence_layout`, read by `sentence_rows`. The positions to predict
-are drawn by `objectives.masked_positions`, and their ids replaced by `objectives.masked_pieces`. As
-in `pretraining`, the batch of step n depends only on the data, the settings, the seed and n.
+are drawn and their ids replaced by `objectives.masked_rows`. As in `pretraining`, the batch of step
+n depends only on the data, the settings, the seed and n.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,23 +35,14 @@ from t5repro.inputs.sentence_rows import (
     run_reader,
 )
 from t5repro.objectives.boundaries import boundaries
-from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.masked_positions import UNITS, budgets, row_tokens
+from t5repro.objectives.masked_positions import row_tokens
+from t5repro.objectives.masked_rows import Masking, mask_rows
 from t5repro.objectives.masks import first_positions
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
 
 Maker = Callable[[int], tuple[Features, Int32, dict[str, int]]]
-
-STATISTICS = (
-    "input_tokens",
-    "target_tokens",
-    "masked_tokens",
-    "random_tokens",
-    "second_segments_of_other_documents",
-    "positive_pairs",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,14 +77,13 @@ class MaskedInputs:
     def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
-        A batch of B rows of length L with at most M masked positions consists of features and
+        A batch of B rows of length L with at most M predicted positions consists of features and
         targets, all int32. The features are ``encoder_ids`` after masking, ``encoder_segments``, 1
         at tokens and 0 at padding, and ``encoder_types``, all ``(B, L)``; ``target_positions``, the
-        masked positions in ascending order and then 0, ``(B, M)``; with a pair task ``pair_label``,
-        ``(B,)``: 1 if the second segment is not the next one, or precedes the first; with a
-        boundary objective ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``,
-        ``(B, M)``, see `Boundaries`. The targets are the original ids at the positions and then
-        0, ``(B, M)``.
+        masked and shuffled positions in ascending order and then 0, ``(B, M)``; with a pair task
+        ``pair_label``, ``(B,)``, see `sentence_rows.pair_labels`; with a boundary objective
+        ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``, ``(B, M)``, see `Boundaries`.
+        The targets are the original ids at the positions and then 0, ``(B, M)``.
         """
         make = self._batch_maker()
         return Batches(lambda step: make(step)[:2], first_step, steps)
@@ -103,16 +93,17 @@ class MaskedInputs:
 
         Returns:
             ``padding_share`` of the inputs, ``epochs`` of the steps, and totals of the probed
-            steps: tokens, masked positions, those with `[MASK]` and with another piece, and pairs.
+            steps: tokens, predicted positions, those with `[MASK]` and with another piece, pairs,
+            and shuffled tokens and trigrams if there are any.
         """
         if not steps:
             return {"probed_steps": 0}
         probed = np.unique(np.linspace(0, steps - 1, PROBED_STEPS, dtype=np.int64))
         make = self._batch_maker()
-        totals = dict.fromkeys(STATISTICS, 0)
+        totals: dict[str, int] = {}
         for step in probed:
             for name, value in make(int(step))[2].items():
-                totals[name] += value
+                totals[name] = totals.get(name, 0) + value
         rows = self.settings.batch_size * len(probed)
         return {
             "probed_steps": len(probed),
@@ -152,24 +143,17 @@ class MaskedInputs:
     def _batch_maker(self) -> Maker:
         """Return the function from a step to features, targets and statistics."""
         settings, masked_lm = self.settings, self.settings.masked_lm
-        read, unit = self.reader(), UNITS[masked_lm.unit]
+        read = self.reader()
 
         def make(step: int) -> tuple[Features, Int32, dict[str, int]]:
-            # 1. Rows of ids. 2. The positions to predict. 3. Their replacement; the targets are the
-            #    original ids. All draws are functions of row and epoch, not of the batch.
+            # 1. Rows of ids. 2. The positions to predict, and their replacement; the targets are
+            #    the original ids. All draws are functions of row and epoch, not of the batch.
             rows = read(step)
             tokens = row_tokens(
                 settings, rows.ids, rows.lengths, rows.draws, word_starts=self.is_word_start
             )
-            mask = unit.mask(tokens, budgets(settings, tokens))
-            masked = replace_masked(
-                masked_lm,
-                rows.ids,
-                mask,
-                rows.draws,
-                vocab=self.vocab,
-                max_masked=settings.targets_length,
-            )
+            masking = mask_rows(settings, rows.ids, tokens, vocab=self.vocab)
+            masked = masking.rows
             width = settings.inputs_length
             features = {
                 "encoder_ids": masked.ids,
@@ -182,25 +166,28 @@ class MaskedInputs:
                 features["pair_label"] = rows.pair_label
             if masked_lm.boundary_weight:
                 is_text = (rows.ids != PAD_ID) & (rows.ids < self.vocab.total_ids)
-                borders = boundaries(mask, masked.positions, masked.targets, is_text)
+                borders = boundaries(masking.mask, masked.positions, masked.targets, is_text)
                 features["boundary_positions"] = borders.borders
                 features["boundary_index"] = borders.index_in_span
-            return features, masked.targets, self._statistics(rows, mask, masked.ids)
+            return features, masked.targets, self._statistics(rows, masking)
 
         return make
 
-    def _statistics(self, rows: TokenRows, mask: Mask, masked_ids: Int32) -> dict[str, int]:
-        is_mask_piece = mask & (masked_ids == self.corpus.special("[MASK]"))
-        values = (
-            rows.lengths,
-            mask,
-            is_mask_piece,
+    def _statistics(self, rows: TokenRows, masking: Masking) -> dict[str, int]:
+        mask, shuffled, masked = masking
+        is_mask_piece = mask & (masked.ids == self.corpus.special("[MASK]"))
+        values = {
+            "input_tokens": rows.lengths,
+            "target_tokens": masked.targets != PAD_ID,
+            "masked_tokens": is_mask_piece,
             # A random piece that equals the original one counts as unchanged.
-            mask & ~is_mask_piece & (masked_ids != rows.ids),
-            rows.is_random_next,
-            rows.pair_label,
-        )
-        return {name: int(value.sum()) for name, value in zip(STATISTICS, values, strict=True)}
+            "random_tokens": mask & ~is_mask_piece & (masked.ids != rows.ids),
+            "second_segments_of_other_documents": rows.is_random_next,
+            "positive_pairs": rows.pair_label > 0,
+        }
+        if shuffled is not None:
+            values |= {"shuffled_tokens": shuffled.places, "shuffled_trigrams": shuffled.starts}
+        return {name: int(value.sum()) for name, value in values.items()}
 
 
 def load_masked_inputs(

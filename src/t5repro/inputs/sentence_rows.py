@@ -71,6 +71,9 @@ class TokenRows(NamedTuple):
 
 SentenceReader = Callable[[int], TokenRows]
 
+# Task on pairs -> share of the split chunks whose B is of another document.
+RANDOM_SHARES = {"next_sentence": 1 / 2, "sentence_order": 0.0, "sentence_structure": 1 / 3}
+
 
 def _numbered_rows(
     settings: PretrainSettings, rows: int, seed: int, step: int
@@ -118,7 +121,8 @@ def pair_reader(
         settings: of pre-training.
         seed: the run's seed.
     """
-    task, start_of = settings.masked_lm.pair_task, corpus.sentences.start_of
+    task, classes = settings.masked_lm.pair_task, settings.masked_lm.pair_classes
+    start_of = corpus.sentences.start_of
     other_segments = _other_document_reader(layout, corpus)
 
     def read(step: int) -> TokenRows:
@@ -129,19 +133,21 @@ def pair_reader(
         middle = start_of(split)
         first_segment = Segments(start_of(first), middle)
         second_segment = Segments(middle, start_of(first + count))
-        is_single, coin = count == 1, draws.uniform(Draw.PAIR, 1)[:, 0] < 0.5
+        is_single, chance = count == 1, draws.uniform(Draw.PAIR, 1)[:, 0]
         is_random_next = is_swapped = np.zeros_like(is_single)
         # 2. Text of another document as B: for half of the rows under next-sentence prediction
-        #    (BERT), and under both pair tasks for chunks that cannot be split.
+        #    (BERT), for a third under sentence structure (StructBERT), and under all pair tasks for
+        #    chunks that cannot be split.
         if task != "none":
-            is_random_next = is_single | coin if task == "next_sentence" else is_single
+            is_random_next = is_single | (chance < RANDOM_SHARES[task])
             length = np.maximum(layout.targets[row] - first_segment.lengths, 1)
             second_segment = other_segments(first, length, draws).where(
                 is_random_next, second_segment
             )
-        # 3. Sentence-order prediction (ALBERT): half of the split chunks are swapped.
-        if task == "sentence_order":
-            is_swapped = coin & ~is_single
+        # 3. Half of the other split chunks are swapped under sentence order (ALBERT) and sentence
+        #    structure: the second segment precedes the first.
+        if task in ("sentence_order", "sentence_structure"):
+            is_swapped = ~is_random_next & (chance < (1 + RANDOM_SHARES[task]) / 2)
             first_segment, second_segment = (
                 second_segment.where(is_swapped, first_segment),
                 first_segment.where(is_swapped, second_segment),
@@ -157,7 +163,7 @@ def pair_reader(
             ids=ids,
             lengths=lengths,
             types=types,
-            pair_label=(is_random_next | is_swapped).astype(np.int32),
+            pair_label=pair_labels(is_random_next, is_swapped, classes),
             is_random_next=is_random_next,
             draws=draws,
             starts=np.stack([first_segment.begin, second_segment.begin], axis=1).ravel(),
@@ -166,6 +172,19 @@ def pair_reader(
         )
 
     return read
+
+
+def pair_labels(is_random_next: Mask, is_swapped: Mask, classes: int) -> Int32:
+    """Return the class of each pair: 0 if B follows A, 1 if it does not, int32 ``(rows,)``.
+
+    Of three classes, 1 means that B precedes A, and 2 that it is of another document.
+
+    Args:
+        is_random_next: whether B is of another document, ``(rows,)``.
+        is_swapped: whether B precedes A, ``(rows,)``.
+        classes: of the pair task.
+    """
+    return np.where(is_random_next, classes - 1, is_swapped).astype(np.int32)
 
 
 def _other_document_reader(

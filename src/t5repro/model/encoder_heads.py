@@ -9,7 +9,8 @@ import numpy as np
 from t5repro.model.checkpoints import opened, read_labels
 from t5repro.model.labels import LabelColumns
 
-PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
+PAIR_HEAD = "pair_head/"
+PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", PAIR_HEAD)
 LABEL_HEAD = "label_head/"
 SPAN_HEAD = "span_head/"
 TAG_HEAD = "tag_head/"

@@ -7,8 +7,8 @@ import numpy as np
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.examples import CorruptedSegment
-from t5repro.objectives.masked_pieces import replace_masked
-from t5repro.objectives.masked_positions import UNITS, budgets, row_tokens
+from t5repro.objectives.masked_positions import row_tokens
+from t5repro.objectives.masked_rows import mask_rows
 from t5repro.objectives.row_draws import RowDraws
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.special_pieces import special_id
@@ -38,11 +38,7 @@ def mask_segments(
     lengths = np.array([len(row) for row in rows], np.int32)
     draws = RowDraws(seed, np.arange(len(rows)), np.zeros(len(rows), np.int64))
     tokens = row_tokens(settings, ids, lengths, draws, word_starts=np.array(word_starts))
-    max_masked = settings.targets_length
-    mask = UNITS[settings.masked_lm.unit].mask(tokens, budgets(settings, tokens))
-    masked = replace_masked(
-        settings.masked_lm, ids, mask, draws, vocab=vocab, max_masked=max_masked
-    )
+    masked = mask_rows(settings, ids, tokens, vocab=vocab).rows
     return [
         CorruptedSegment(row, inputs[: len(row)], [target for target in targets if target])
         for row, inputs, targets in zip(

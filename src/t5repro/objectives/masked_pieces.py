@@ -1,5 +1,7 @@
 """Replacement at masked positions: `[MASK]`, a random piece, or the piece itself.
 
+Shuffled trigrams (`shuffled_pieces`) are predicted next to them, and have their own order.
+
 Source: BERT, section 3.1 and ``create_masked_lm_predictions``; SpanBERT, section 3.1: one draw for
 a whole span.
 """
@@ -12,6 +14,7 @@ from t5repro.array_types import Int32, Int64, Mask
 from t5repro.config.sections.pretrain import MaskedLM
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.objectives.row_draws import Draw, RowDraws
+from t5repro.objectives.shuffled_pieces import Shuffled
 from t5repro.vocab.special_ids import FIRST_PIECE_ID, PAD_ID
 from t5repro.vocab.special_pieces import special_id
 
@@ -38,18 +41,20 @@ def replace_masked(
     *,
     vocab: VocabSettings,
     max_masked: int,
+    shuffled: Shuffled | None = None,
 ) -> MaskedRows:
-    """Replace the ids at the masked positions.
+    """Replace the ids at the masked positions, and put shuffled trigrams into their new order.
 
     A random piece may be any piece except control pieces, sentinels and special pieces.
 
     Args:
         settings: shares of `[MASK]` and of random pieces.
         ids: int32 ``(rows, length)``.
-        mask: positions to predict, at most `max_masked` in a row, bool ``(rows, length)``.
+        mask: masked positions, bool ``(rows, length)``.
         draws: random numbers of the rows.
         vocab: of the vocabulary.
-        max_masked: width of the targets.
+        max_masked: width of the targets, at least the masked and shuffled positions of a row.
+        shuffled: trigrams, none of whose positions is masked.
     """
     rows, width = mask.shape
     originals = ids[mask]  # row after row, as all values below
@@ -66,13 +71,16 @@ def replace_masked(
     replacement = np.where(is_random, random_ids, originals)
     is_mask_piece = choice < settings.mask_share
     replacement[is_mask_piece] = special_id("[MASK]", vocab.total_ids)
-    masked_ids = ids.copy()
+    masked_ids, predicted = ids.copy(), mask
+    if shuffled is not None:
+        masked_ids = np.take_along_axis(ids, shuffled.sources, axis=1)
+        predicted = mask | shuffled.places
     masked_ids[mask] = replacement
-    is_filled = np.arange(max_masked) < mask.sum(axis=1)[:, np.newaxis]
+    is_filled = np.arange(max_masked) < predicted.sum(axis=1)[:, np.newaxis]
     positions = np.zeros((rows, max_masked), np.int32)
-    positions[is_filled] = np.nonzero(mask)[1]
+    positions[is_filled] = np.nonzero(predicted)[1]
     targets = np.full((rows, max_masked), PAD_ID, np.int32)
-    targets[is_filled] = originals
+    targets[is_filled] = ids[predicted]
     return MaskedRows(masked_ids, positions, targets)
 
 

@@ -110,7 +110,7 @@ def piece_mask(tokens: RowTokens, budget: Int32) -> Mask:
 
     Source: BERT, ``create_masked_lm_predictions`` without whole words.
     """
-    order = _random_order(tokens.draws, tokens.maskable)
+    order = random_order(tokens.draws, Draw.POSITIONS, tokens.maskable)
     mask = np.zeros_like(tokens.maskable)
     np.put_along_axis(mask, order, np.arange(mask.shape[1]) < budget[:, np.newaxis], axis=1)
     return mask
@@ -131,12 +131,12 @@ def ngram_mask(tokens: RowTokens, budget: Int32, *, longest: int) -> Mask:
     ``create_masked_lm_predictions``.
     """
     count, width = tokens.maskable.shape
-    words = _words(tokens)
+    words = words_of(tokens)
     # 1. The words that may begin an n-gram: those whose first token can be masked.
     first = np.minimum(words.begins[:, :width], width - 1)
     is_word = words.begins[:, :width] < tokens.lengths[:, np.newaxis]
     is_word &= np.take_along_axis(tokens.maskable, first, axis=1)
-    order = _random_order(tokens.draws, is_word)
+    order = random_order(tokens.draws, Draw.POSITIONS, is_word)
     # 2. The length that each n-gram would have if the budget were no limit.
     sizes = np.ones_like(order)
     if longest > 1:
@@ -187,9 +187,9 @@ def span_mask(tokens: RowTokens, budget: Int32) -> Mask:
     Source: SpanBERT, section 3.1.
     """
     count, width = tokens.maskable.shape
-    words = _words(tokens)
+    words = words_of(tokens)
     # 1. Drawing a token again until it is unmasked is a random order without the masked ones.
-    order = _random_order(tokens.draws, tokens.maskable)
+    order = random_order(tokens.draws, Draw.POSITIONS, tokens.maskable)
     ranks = np.empty(order.shape, np.int32)
     np.put_along_axis(ranks, order, np.arange(width, dtype=np.int32), axis=1)
     # 2. Every anchor has a span of whole words, whether it will be used or not: the draws of a row
@@ -274,7 +274,7 @@ def span_lengths(shares: Float64) -> Int64:
     return 1 + np.searchsorted(upper_bounds[:-1], shares, side="right")
 
 
-class _Words(NamedTuple):
+class Words(NamedTuple):
     """The words of rows of a length L.
 
     Attributes:
@@ -287,14 +287,15 @@ class _Words(NamedTuple):
     begins: Int32
 
 
-def _words(tokens: RowTokens) -> _Words:
+def words_of(tokens: RowTokens) -> Words:
+    """Return the words of rows."""
     width = tokens.maskable.shape[1]
     lengths = tokens.lengths[:, np.newaxis]
     starts = tokens.word_starts & (np.arange(width) < lengths)
     begins = np.repeat(lengths, width + 1, axis=1)
     begins[np.arange(width + 1) < starts.sum(axis=1)[:, np.newaxis]] = np.nonzero(starts)[1]
     numbers = np.cumsum(tokens.word_starts, axis=1, dtype=np.int32) - 1
-    return _Words(np.maximum(numbers, 0), begins)  # a token before the first start is in word 0
+    return Words(np.maximum(numbers, 0), begins)  # a token before the first start is in word 0
 
 
 def _extended(values: Int32, columns: int) -> Int32:
@@ -303,10 +304,10 @@ def _extended(values: Int32, columns: int) -> Int32:
     return values[:, np.minimum(np.arange(last + 1 + columns), last)]
 
 
-def _random_order(draws: RowDraws, candidates: Mask) -> Int64:
+def random_order(draws: RowDraws, use: Draw, candidates: Mask) -> Int64:
     """Return positions in a random order, the candidates before all others, ``(rows, length)``."""
     width = candidates.shape[1]
-    words = np.where(candidates, draws.words(Draw.POSITIONS, width), WORDS)
+    words = np.where(candidates, draws.words(use, width), WORDS)
     # With the position in its low bits no two keys are equal: of equal draws the lower position
     # is first.
     keys = words << width.bit_length() | np.arange(width, dtype=np.uint64)

@@ -38,6 +38,8 @@ class Draw(IntEnum):
     UNIT_LENGTHS = 8
     REPLACEMENT = 9
     RANDOM_PIECES = 10
+    SHUFFLE_STARTS = 11
+    SHUFFLE_ORDERS = 12
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,13 @@ from t5repro.errors import ArtifactError, CheckpointError, SettingsError
 from t5repro.files import read_json, write_bytes, write_json
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import read_arrays, read_labels
-from t5repro.model.encoder_heads import LABEL_HEAD
+from t5repro.model.encoder_heads import LABEL_HEAD, PAIR_HEAD
 from t5repro.model.foreign_weights import FACE_CONFIG, FACE_WEIGHTS
 from t5repro.model.huggingface_config import gpt_config, t5_config
-from t5repro.model.huggingface_encoders import encoder_config, stored_arrays
+from t5repro.model.huggingface_encoders import PAIR_CLASSES, encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import to_huggingface, weight_names
+from t5repro.progress import announce
 from t5repro.publish.keras_hub import write_keras_hub
 from t5repro.publish.tokenizer_files import CLS, TokenizerFiles, vocabulary_files
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
@@ -170,7 +171,7 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
             "finetune"
         )
     model = ModelSettings.model_validate(settings["model"])
-    weights = read_arrays(manifest.parent / WEIGHTS)
+    weights = _without_other_pairs(read_arrays(manifest.parent / WEIGHTS))
     _check_no_more(weights, model, manifest.parent / WEIGHTS)
     files = WRITERS[form](
         folder,
@@ -180,6 +181,21 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
         TrainedAs.of_settings(settings, read_labels(manifest.parent / WEIGHTS)),
     )
     remove_leftovers(files)  # of an export that was killed
+
+
+def _without_other_pairs(weights: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Return the weights without a head of pairs whose classes no other library has.
+
+    The rest is a network of masked pieces with a pooler, and the log names what is left out.
+    """
+    classes = len(weights.get(f"{PAIR_HEAD}bias", ()))
+    if classes in (0, PAIR_CLASSES):
+        return weights
+    announce(
+        f"{PAIR_HEAD}matrix and {PAIR_HEAD}bias are not exported: their {classes} classes have no "
+        "place in other libraries"
+    )
+    return {name: array for name, array in weights.items() if not name.startswith(PAIR_HEAD)}
 
 
 def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path: Path) -> None:

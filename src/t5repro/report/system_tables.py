@@ -28,7 +28,12 @@ from t5repro.report.published_table import (
 from t5repro.report.row_states import system_state
 from t5repro.report.titles import AVERAGE, format_score
 
-PAPERS = {"SpanBERT": "spanbert", "RoBERTa": "roberta", "ALBERT": "albert"}
+PAPERS = {
+    "SpanBERT": "spanbert",
+    "StructBERT": "structbert",
+    "RoBERTa": "roberta",
+    "ALBERT": "albert",
+}
 
 
 def system_tables(

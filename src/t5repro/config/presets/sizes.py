@@ -73,6 +73,11 @@ def spanbert(layers: int, d_model: int) -> ModelSettings:
     )
 
 
+def structbert(layers: int, d_model: int) -> ModelSettings:
+    """Return a shape of StructBERT: BERT's with the exact GELU of its released code."""
+    return spanbert(layers, d_model)
+
+
 def roberta(layers: int, d_model: int) -> ModelSettings:
     """Return a shape of RoBERTa, without the two unused rows of its released table of positions."""
     return _encoder(
@@ -156,6 +161,10 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "roberta_base": roberta(12, 768),
         "roberta_large": roberta(24, 1024),
     },
+    "Wang et al., 2020; sizes of BERT, activation of the released code": {
+        "structbert_base": structbert(12, 768),
+        "structbert_large": structbert(24, 1024),
+    },
     "Lan et al., 2020; configuration of the released weights": {
         "albert_base": albert(12, 768, 12, 128),
         "albert_large": albert(24, 1024, 16, 128),
@@ -169,6 +178,8 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "bert_mini": bert(4, 256),
         "spanbert_tiny": spanbert(2, 128),
         "spanbert_mini": spanbert(4, 256),
+        "structbert_tiny": structbert(2, 128),
+        "structbert_mini": structbert(4, 256),
         "roberta_tiny": roberta(2, 128),
         "roberta_mini": roberta(4, 256),
         "albert_tiny": albert(2, 128, 2, 64),

@@ -131,6 +131,24 @@ PRESETS = {
         # warmup_linear of its fine-tuning
         finetune={"learning_rate": {"schedule": "linear"}},
     ),
+    "structbert": _encoder(
+        "Wang et al., 2020; alibaba/AliceMind",
+        size="structbert_base",
+        pretrain={
+            "masked_lm": {
+                "rows": "segment_pair",
+                "pair_task": "sentence_structure",
+                "unit": "piece",
+                "shuffle_share": 0.05,  # trigrams, section 2.2
+                "short_row_share": 0.1,  # BERT's, as the versions of a row
+                "copies": 10,
+            },
+            "optimizer": "adam_bert",
+            "max_grad_norm": 1,
+            # A tenth of the updates; the code of pre-training was not released.
+            "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.1},
+        },
+    ),
     "gpt": Preset(
         {
             "pretrain": {

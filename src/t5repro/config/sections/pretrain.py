@@ -10,6 +10,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 
+TRIGRAM = 3  # parts of text that are shuffled together
 WITH_SENTINELS = ("replace_spans", "mass_style", "bert_style", "mixture_of_denoisers")
 
 
@@ -45,9 +46,12 @@ class MaskedLM(Section):
     sentences across documents (`full_sentences`), or of one document (`doc_sentences`), as in
     RoBERTa.
     """
-    pair_task: Literal["none", "next_sentence", "sentence_order"] = "next_sentence"
-    """Task on the two segments: whether the second one follows the first (BERT), or whether they
-    are swapped (ALBERT).
+    pair_task: Literal["none", "next_sentence", "sentence_order", "sentence_structure"] = (
+        "next_sentence"
+    )
+    """Task on the two segments: whether the second one follows the first (BERT), whether they are
+    swapped (ALBERT), or which of these it is: the second follows, precedes, or is of another
+    document (StructBERT).
     """
     short_row_share: float = Field(0.1, ge=0, le=1)
     """Share of the documents with rows of `segment_pair` of a random length below the maximum,
@@ -67,6 +71,18 @@ class MaskedLM(Section):
     """Weight of SpanBERT's boundary objective, which predicts each piece of a masked span from the
     two states next to the span. 0 means none.
     """
+    shuffle_share: float = Field(0.0, ge=0, lt=1)
+    """Share of `shuffle_of` in trigrams whose order is shuffled and whose pieces are predicted next
+    to the masked ones: StructBERT's word structure. 0 means none.
+    """
+    shuffle_of: Literal["tokens", "trigrams"] = "tokens"
+    """What `shuffle_share` is a share of: the tokens of a row, or the trigrams into which its text
+    between masked pieces is divided, of which at least one is shuffled.
+    """
+    shuffle_unit: Literal["piece", "word"] = "piece"
+    """Parts of a shuffled trigram: three pieces, or three whole words."""
+    shuffle_identity: bool = True
+    """Whether the order drawn for a trigram may be the original one, one of six."""
     copies: int = Field(0, ge=0)
     """Versions of each row with other masks, one after another in the epochs: 10 in BERT's static
     data. 0 means another mask in every epoch.
@@ -76,6 +92,17 @@ class MaskedLM(Section):
     def has_pairs(self) -> bool:
         """Whether a row has two segments."""
         return self.rows in ("segment_pair", "sentence_pair")
+
+    @property
+    def pair_classes(self) -> int:
+        """Classes of a pair of segments; 0 without a task on pairs."""
+        return {"none": 0, "sentence_structure": 3}.get(self.pair_task, 2)
+
+    def shuffled(self, tokens: int) -> int:
+        """Return how many tokens of a row are shuffled at most, of a row of `tokens` tokens."""
+        trigrams = round(self.shuffle_share * tokens / TRIGRAM)
+        at_least = int(self.shuffle_of == "trigrams" and self.shuffle_share > 0)
+        return TRIGRAM * max(trigrams, at_least)
 
     @model_validator(mode="after")
     def _fits_together(self) -> "MaskedLM":
@@ -88,6 +115,11 @@ class MaskedLM(Section):
             raise ValueError(
                 f"pair_task {self.pair_task} needs two segments, and rows {self.rows} have one; "
                 "set rows to segment_pair or sentence_pair, or pair_task to none"
+            )
+        if self.shuffle_share and self.boundary_weight:
+            raise ValueError(
+                f"shuffle_share {self.shuffle_share} and boundary_weight {self.boundary_weight} "
+                "exclude each other: shuffled pieces are in no span; set one of them to 0"
             )
         return self
 
@@ -189,6 +221,7 @@ class PretrainSettings(TrainingSettings):
                 f"{self.inputs_length}"
             )
         _check_prefix_density(self.objective, self.noise_density)
+        self._check_shuffled()
         is_mixture = self.objective == "mixture_of_denoisers"
         if is_mixture != bool(self.denoisers):
             raise ValueError(
@@ -212,6 +245,20 @@ class PretrainSettings(TrainingSettings):
                 f"log_every_steps {self.log_every_steps}; the loss is a column of the history"
             )
         return self
+
+    def _check_shuffled(self) -> None:
+        """Raise ValueError if the targets of a row cannot hold masked and shuffled pieces."""
+        if self.objective != "masked_lm" or not self.masked_lm.shuffle_share:
+            return
+        masked = round(self.noise_density * self.inputs_length)
+        shuffled = self.masked_lm.shuffled(self.inputs_length)
+        if self.targets_length < masked + shuffled:
+            raise ValueError(
+                f"targets_length is {self.targets_length}, but a row of {self.inputs_length} has "
+                f"{masked} masked pieces (noise_density {self.noise_density:g}) and {shuffled} "
+                f"shuffled ones (masked_lm.shuffle_share {self.masked_lm.shuffle_share:g}); set "
+                f"targets_length to at least {masked + shuffled}"
+            )
 
 
 def _check_prefix_density(objective: str, noise_density: float) -> None:

@@ -1,4 +1,4 @@
-"""BERT, RoBERTa, ALBERT and SpanBERT: an encoder and heads.
+"""BERT, RoBERTa, ALBERT, SpanBERT and StructBERT: an encoder and heads.
 
 They answer as all networks of labels (`systems.label_answers`).
 """

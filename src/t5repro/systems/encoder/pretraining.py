@@ -16,8 +16,7 @@ from t5repro.systems.training import Training
 def _heads(settings: PretrainStage, columns: LabelColumns) -> Heads:
     masked_lm = settings.pretrain.masked_lm
     return Heads(
-        pair_classes=2 if masked_lm.pair_task != "none" else 0,
-        predicts_boundaries=masked_lm.boundary_weight > 0,
+        pair_classes=masked_lm.pair_classes, predicts_boundaries=masked_lm.boundary_weight > 0
     )
 
 
