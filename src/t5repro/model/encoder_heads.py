@@ -9,7 +9,11 @@ import numpy as np
 from t5repro.model.checkpoints import opened, read_labels
 from t5repro.model.labels import LabelColumns
 
-PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", "pair_head/")
+# The last three begin the names of ELECTRA's generator and of the heads of its second network.
+PRETRAINING_HEADS = (
+    *("masked_lm/", "boundary_head/", "pair_head/"),
+    *("generator", "detector_head/", "piece_head/"),
+)
 LABEL_HEAD = "label_head/"
 SPAN_HEAD = "span_head/"
 TAG_HEAD = "tag_head/"
