@@ -139,6 +139,11 @@ def cases() -> dict[str, Case]:
             batch=tiny.masked_batch,
             training={**tiny.MASKED_LM, **parts, "targets_length": 4},
         ),
+        "replaced pieces in parts": Case(
+            model=tiny.ELECTRA,
+            batch=tiny.replaced_batch,
+            training={**tiny.REPLACED_TOKENS, **parts, "targets_length": 4},
+        ),
         "answers of an encoder": Case(
             model=tiny.ENCODER,
             batch=label_batch,
