@@ -108,7 +108,7 @@ def test_each_row_is_what_the_released_builder_makes_of_its_sentences(load, leng
         first, second = built(
             sentences, target=int(layout.targets[row]), length=length, single=single, coin=coin
         )
-        expected.add(tuple([CLS, *first, SEP, *second, *[SEP] * bool(second)]))
+        expected.add((CLS, *first, SEP, *second, *[SEP] * bool(second)))
     found = {tuple(ids[ids > 0].tolist()) for ids, _ in rows_of_epoch(inputs)}
     assert found == expected
     assert any(row.count(SEP) == 2 for row in found)

@@ -254,7 +254,7 @@ def test_the_smallest_and_the_largest_random_number_draw_a_possible_piece(draw, 
 
 
 def test_a_piece_depends_on_its_own_logits_and_number_only(batch):
-    features, targets = batch
+    features, _ = batch
     random = np.random.default_rng(4)
     logits = random.normal(size=(ROWS, PLACES, IDS)).astype(np.float32)
     draws = features["sample_draws"].numpy()
