@@ -8,6 +8,8 @@ import hashlib
 
 import numpy as np
 
+DRAW_BITS = 24  # of a random number that a step reads as an integer: as many as float32 has
+
 
 def _digest(seed: int, name: tuple[str | int, ...]) -> bytes:
     # A separator that no name contains: ("a", "bc") and ("ab", "c") are two streams.

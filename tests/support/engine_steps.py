@@ -157,6 +157,11 @@ def cases() -> dict[str, Case]:
             batch=structured_batch,
             training={**tiny.MASKED_LM, "masked_lm": STRUCTURE, "targets_length": 4},
         ),
+        "replaced pieces in parts": Case(
+            model=tiny.ELECTRA,
+            batch=tiny.replaced_batch,
+            training={**tiny.REPLACED_TOKENS, **parts, "targets_length": 4},
+        ),
         "answers of an encoder": Case(
             model=tiny.ENCODER,
             batch=label_batch,

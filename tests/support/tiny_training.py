@@ -23,6 +23,7 @@ from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.engines.devices import Devices, prepare, set_environment
 from t5repro.inputs.batches import Batches
+from t5repro.randomness import DRAW_BITS
 
 SHAPE = ModelSettings(
     d_model=32, d_ff=64, d_kv=8, num_heads=4, num_encoder_layers=1, num_decoder_layers=1
@@ -36,6 +37,17 @@ ENCODER = SIZES["albert_tiny"].model_copy(
 MASKED_LM = {
     "objective": "masked_lm",
     "masked_lm": {"pair_task": "sentence_order", "boundary_weight": 0.5},
+    "loss_normaliser": "target_tokens",
+}
+ELECTRA = SIZES["electra_tiny"].model_copy(  # each network with a projection
+    update={
+        "num_encoder_layers": 1, "d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4,
+        "embedding_width": 24, "max_positions": 16,
+    }
+)  # fmt: skip
+REPLACED_TOKENS = {
+    "objective": "masked_lm",
+    "masked_lm": {"rows": "electra_segments", "pair_task": "none", "random_share": 0},
     "loss_normaliser": "target_tokens",
 }
 VOCAB = VocabSettings(vocab_size=100, extra_ids=28)
@@ -80,6 +92,13 @@ def masked_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return features, targets
 
 
+def replaced_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the batch of a step of ELECTRA: masked pieces, and numbers to draw others with."""
+    features, targets = masked_batch(step)
+    draws = np.random.default_rng(step + 1_000).integers(0, 1 << DRAW_BITS, targets.shape)
+    return features | {"sample_draws": draws.astype(np.int32)}, targets
+
+
 def batches(first_step: int, steps: int, *, make: Any = batch) -> Any:
     """Return the batches of some steps; each is a function of its step."""
     return Batches(make, first_step, steps)
@@ -100,6 +119,7 @@ def make_job(
     monitor: bool = False,
     blocks: int = 1,
     encoder: bool = False,
+    electra: bool = False,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
     samples: Callable[[], Any] | None = None,
@@ -116,18 +136,27 @@ def make_job(
     from t5repro.train.validation import Validation
 
     model = SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks})
-    make = masked_batch if encoder else batch
+    make: Any = batch
+    if encoder:
+        model, make, training = (
+            ENCODER,
+            masked_batch,
+            {**MASKED_LM, "targets_length": 4, **training},
+        )
+    if electra:
+        model, make = ELECTRA, replaced_batch
+        training = {**REPLACED_TOKENS, "targets_length": 4, **training}
     settings = stage_settings(
         rule,
         seed,
-        model=ENCODER if encoder else model,
+        model=model,
         devices={
             "engine": engine,
             "steps_per_execution": steps_per_execution,
             "cloud_folder": cloud_folder,
             **(devices or {}),
         },
-        training={**MASKED_LM, "targets_length": 4, **training} if encoder else training,
+        training=training,
     )
     initialize = functools.partial(load_published, published) if published else None
     if phase is not None:

@@ -21,6 +21,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "calls_of_five_steps": {"dropout_rate": 0.1, "steps_per_execution": 5},
         "without_dropout": {"dropout_rate": 0.0, "validation_every_steps": 3, "monitor": True},
         "encoder": {"dropout_rate": 0.0, "validation_every_steps": 3, "encoder": True},
+        "electra": {"dropout_rate": 0.0, "validation_every_steps": 3, "electra": True},
     }
     train(folder, runs)
     return folder
@@ -60,9 +61,10 @@ def test_the_steps_of_a_call_from_the_host_change_no_byte(trained: Path) -> None
     assert weights(trained / "calls_of_five_steps") == weights(trained / "whole")
 
 
-@pytest.mark.parametrize("name", ["without_dropout", "encoder"])
+@pytest.mark.parametrize("name", ["without_dropout", "encoder", "electra"])
 def test_losses_are_those_of_tensorflow(trained: Path, tmp_path: Path, name: str) -> None:
-    options = {"dropout_rate": 0.0, "validation_every_steps": 3, "encoder": name == "encoder"}
+    options = {"dropout_rate": 0.0, "validation_every_steps": 3}
+    options |= {name: True} if name != "without_dropout" else {}
     train(tmp_path, {name: options}, engine="tensorflow")
     np.testing.assert_allclose(history(trained / name), history(tmp_path / name), rtol=1e-5)
 

@@ -20,9 +20,11 @@ class Family:
         predicts_inputs: targets are some positions of the inputs.
         writes_text: it answers tasks by text; else by labels, numbers, options or spans.
         has_span_head: it answers by spans of its text and by tags of its words as well.
+        has_generator: pre-training has a second network, which replaces masked pieces.
         objective: the one objective of its pre-training; none means all others.
         needs_inputs: an objective has to have inputs.
-        classifier: the family that it is fine-tuned as with `finetune.answers: labels`.
+        classifier: the family that it is fine-tuned as with `finetune.answers: labels`, or always
+            if it writes no text.
         row_pieces: special pieces before, between and after the segments of a task's row.
         no_use: settings of the model without meaning.
         title: in messages on answers.
@@ -34,6 +36,7 @@ class Family:
     predicts_inputs: bool = False
     writes_text: bool = True
     has_span_head: bool = False
+    has_generator: bool = False
     objective: str = ""
     needs_inputs: bool = False
     classifier: "Family | None" = None
@@ -60,6 +63,8 @@ class Family:
         return inputs + targets if self.joined else targets
 
 
+# Settings of a second network, which only pre-training has.
+GENERATOR_ONLY = frozenset({"generator_width", "generator_blocks", "generator_tying"})
 # Settings of parts that only an encoder has.
 ENCODER_ONLY = frozenset(
     {
@@ -72,16 +77,18 @@ ENCODER_ONLY = frozenset(
         "pooler_dropout",
     }
 )
+WITHOUT_ENCODER = ENCODER_ONLY | GENERATOR_ONLY
+WITHOUT_DECODER = frozenset({"num_decoder_layers", "target_marker", "scale_decoder_outputs"})
 
 ENCODER_DECODER = Family(
-    "encoder_decoder", stacks=("encoder", "decoder"), needs_inputs=True, no_use=ENCODER_ONLY
+    "encoder_decoder", stacks=("encoder", "decoder"), needs_inputs=True, no_use=WITHOUT_ENCODER
 )
 PREFIX_DECODER = Family(
     "decoder",
     stacks=("decoder",),
     joined=True,
     row_pieces=("_start_", "_delimiter_", "_classify_"),
-    no_use=ENCODER_ONLY | {"num_encoder_layers"},
+    no_use=WITHOUT_ENCODER | {"num_encoder_layers"},
 )
 DECODER_CLASSIFIER = replace(
     PREFIX_DECODER,
@@ -98,8 +105,17 @@ ENCODER = Family(
     has_span_head=True,
     objective="masked_lm",
     needs_inputs=True,
-    no_use=frozenset({"num_decoder_layers", "target_marker", "scale_decoder_outputs"}),
+    no_use=WITHOUT_DECODER | GENERATOR_ONLY,
     title="an encoder-only network",
+)
+DETECTOR = replace(
+    ENCODER,
+    name="detector",
+    no_use=WITHOUT_DECODER | {"pooler_dropout", "block_groups", "blocks_per_group", "shared_parts"},
+    title="a detector",
+)
+GENERATOR_DETECTOR = replace(
+    DETECTOR, name="generator_detector", has_generator=True, classifier=DETECTOR
 )
 
 ARCHITECTURES: Mapping[str, Family] = {
@@ -108,4 +124,5 @@ ARCHITECTURES: Mapping[str, Family] = {
     "language_model": DECODER,
     "prefix_language_model": PREFIX_DECODER,
     "encoder": ENCODER,
+    "generator_detector": GENERATOR_DETECTOR,
 }

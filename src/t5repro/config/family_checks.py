@@ -39,7 +39,19 @@ def _check_objective(settings: "Settings") -> None:
     if objective != only and (only or objective == "masked_lm"):
         raise ValueError(
             f"pretrain.objective is {objective} and model.architecture "
-            f"{model.architecture}; masked_lm is the objective of encoder and of no other"
+            f"{model.architecture}; masked_lm is the objective of encoder and generator_detector, "
+            "and of no other"
+        )
+    masked_lm = settings.pretrain.masked_lm
+    if model.family.has_generator and (
+        (masked_lm.pair_task, masked_lm.boundary_weight, masked_lm.mask_special_pieces)
+        != ("none", 0, False)
+    ):
+        raise ValueError(
+            f"pretrain.masked_lm has pair_task {masked_lm.pair_task}, boundary_weight "
+            f"{masked_lm.boundary_weight} and mask_special_pieces {masked_lm.mask_special_pieces}, "
+            f"but model.architecture {model.architecture} replaces pieces of the text only; set "
+            "them to none, 0 and false, or use systems/electra"
         )
 
 
@@ -51,7 +63,7 @@ def _check_labels(settings: "Settings") -> None:
             f"finetune.lm_weight is {finetune.lm_weight}, which counts next to the loss of labels; "
             "set it to 0, or finetune.answers to labels"
         )
-    if finetune.answers == "labels" and not model.family.classifier:
+    if finetune.answers == "labels" and not (model.family.writes_text and model.family.classifier):
         raise ValueError(
             f"finetune.answers is labels and model.architecture {model.architecture}; a linear "
             "layer on the last position belongs to language_model (an encoder has one of its own)"

@@ -6,7 +6,7 @@ So are rotary positions: two multiplications per feature of a query or key.
 
 from collections.abc import Mapping
 
-from t5repro.config.row_shapes import predicts_boundaries, row_shape
+from t5repro.config.row_shapes import generator_of, judged_lengths, predicts_boundaries, row_shape
 from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
@@ -36,6 +36,7 @@ def step_flops(
     )
     if predicts_boundaries(model, training):
         row += _boundary_multiplications(model, training, embedding_rows)
+    row += _judging_multiplications(model, training, embedding_rows)
     return PASSES * MULTIPLY_ADD * row * training.batch_size
 
 
@@ -54,8 +55,11 @@ def recomputed_flops(
         return 0
     shape = row_shape(model, training, texts=texts)
     lengths = model.family.lengths(shape.inputs_length, shape.targets_length)
-    with_weights, of_positions = _block_multiplications(model, lengths)
-    repeated = of_positions + (with_weights if remat == "block" else 0)
+    networks = [model, generator_of(model, training)]
+    repeated = 0
+    for network in filter(None, networks):
+        with_weights, of_positions = _block_multiplications(network, lengths)
+        repeated += of_positions + (with_weights if remat == "block" else 0)
     return MULTIPLY_ADD * shape.texts * repeated * training.batch_size
 
 
@@ -68,6 +72,15 @@ def _boundary_multiplications(
     return training.targets_length * (first + second + embedded * embedding_rows)
 
 
+def _judging_multiplications(
+    model: ModelSettings, training: TrainingSettings, embedding_rows: int
+) -> int:
+    """Return the multiplications of the heads of ELECTRA's second network in a row."""
+    width, embedded = model.d_model, model.embedding_width or model.d_model
+    judged, predicted = judged_lengths(model, training)
+    return judged * (width + 1) * width + predicted * embedded * (width + embedding_rows)
+
+
 def forward_multiplications(
     model: ModelSettings, *, inputs_length: int, targets_length: int, embedding_rows: int
 ) -> int:
@@ -77,6 +90,7 @@ def forward_multiplications(
         model: shape of the network.
         inputs_length: tokens.
         targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
+            The generator of ELECTRA predicts them, and is counted with its detector.
         embedding_rows: rows of the output matrix.
     """
     family = model.family
@@ -108,6 +122,14 @@ def _head_multiplications(
     """Return the multiplications below and above the blocks."""
     if not model.family.predicts_inputs:
         return predicted * model.d_model * embedding_rows
+    projection = inputs_length * model.d_model * model.embedding_width
+    if model.family.has_generator:
+        generator = forward_multiplications(
+            model.generator,
+            inputs_length=inputs_length,
+            targets_length=predicted,
+            embedding_rows=embedding_rows,
+        )
+        return projection + (generator if predicted else 0)
     embedded = model.embedding_width or model.d_model
-    head = predicted * (model.d_model * embedded + embedded * embedding_rows)
-    return head + inputs_length * model.d_model * model.embedding_width  # the projection
+    return projection + predicted * embedded * (model.d_model + embedding_rows)

@@ -45,6 +45,24 @@ def row_shape(
     return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, texts)
 
 
+def generator_of(model: ModelSettings, training: TrainingSettings) -> ModelSettings | None:
+    """Return the shape of the second network of a pre-training; none in fine-tuning."""
+    is_pretraining = getattr(training, "masked_lm", None) is not None
+    return model.generator if model.family.has_generator and is_pretraining else None
+
+
+def judged_lengths(model: ModelSettings, training: TrainingSettings) -> tuple[int, int]:
+    """Return the positions that ELECTRA's second network judges, and those of predicted pieces.
+
+    Both are 0 in fine-tuning and of other networks.
+    """
+    if generator_of(model, training) is None:
+        return 0, 0
+    task = training.replaced_tokens.task  # type: ignore[attr-defined]
+    pieces = {"masked_pieces": training.targets_length, "all_pieces": training.inputs_length}
+    return 0 if task == "masked_pieces" else training.inputs_length, pieces.get(task, 0)
+
+
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:
     """Return whether a pre-training has SpanBERT's boundary objective."""
     masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none

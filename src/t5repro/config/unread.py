@@ -39,7 +39,7 @@ def _architectures(attribute: str) -> Condition:
 _OBJECTIVE = "pretrain.objective"
 _MASKED_LM = Condition(_OBJECTIVE, ("masked_lm",))
 _NOISE_MASK = Condition(_OBJECTIVE, ("replace_spans", "drop_tokens", "mass_style", "bert_style"))
-_SEGMENT_PAIRS = Condition("pretrain.masked_lm.rows", ("segment_pair",))
+_SHORT_ROWS = Condition("pretrain.masked_lm.rows", ("segment_pair", "electra_segments"))
 _TEXTS = (_architectures("writes_text"), Condition("finetune.answers", ("text",)))
 _OF_LABELS = tuple(
     name for name, family in ARCHITECTURES.items() if not family.writes_text or family.classifier
@@ -50,11 +50,12 @@ _WARMING = ("inverse_square_root", *_FALLING)
 # Setting, or section -> conditions, all of which have to be met.
 READ_WITH: dict[str, tuple[Condition, ...]] = {
     "pretrain.masked_lm": (_MASKED_LM,),
-    "pretrain.masked_lm.short_row_share": (_SEGMENT_PAIRS,),
+    "pretrain.masked_lm.short_row_share": (_SHORT_ROWS,),
     **{
         f"pretrain.masked_lm.shuffle_{name}": (Condition("pretrain.masked_lm.shuffle_share"),)
         for name in ("of", "unit", "identity")
     },
+    "pretrain.replaced_tokens": (_architectures("has_generator"),),
     "pretrain.noise_mask": (_NOISE_MASK,),
     "pretrain.noise_density": (
         Condition(_OBJECTIVE, (*_NOISE_MASK.values, "prefix_lm", "masked_lm")),

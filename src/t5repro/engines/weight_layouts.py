@@ -24,13 +24,14 @@ ROWS: Axes = (MODEL_AXIS, None)
 COLUMNS: Axes = (None, MODEL_AXIS)
 FEATURES: Axes = (MODEL_AXIS,)  # of a bias, which is added to divided columns
 
-_BLOCK = r"(encoder|decoder)/block_\d+"
+_STACK = r"(encoder|decoder|generator)"
+_BLOCK = rf"{_STACK}/block_\d+"
 _ATTENTION = rf"{_BLOCK}/(self|cross)_attention"
 _FEED_FORWARD = rf"{_BLOCK}/feed_forward"
 
 # Path of a weight, without the network's name, as a regular expression -> its axes.
 LAYOUTS: tuple[tuple[str, Axes], ...] = (
-    (r"embedding", ROWS),
+    (r"(generator_)?embedding", ROWS),
     (r"output_matrix", COLUMNS),
     (rf"{_ATTENTION}/[qkv]", COLUMNS),
     (rf"{_ATTENTION}/[qkv]_bias", FEATURES),
@@ -45,14 +46,15 @@ LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_BLOCK}/adapter/norm/(scale|bias)", WHOLE),
     (rf"{_BLOCK}/adapter/feed_forward/w[io](_bias)?", WHOLE),
     (r"(encoder|decoder)/norm/(scale|bias)", WHOLE),
-    (r"(encoder|decoder)/positions/table", WHOLE),
+    (rf"{_STACK}/positions/table", WHOLE),
     # Encoders: what is added to the embedding, and the heads.
-    (r"encoder/token_types/table", WHOLE),
-    (r"encoder/embedding_norm/(scale|bias)", WHOLE),
-    (r"encoder/embedding_projection/(matrix|bias)", WHOLE),
-    (r"(masked_lm|boundary_head)/bias", FEATURES),  # a number for each id
-    (r"masked_lm/transform/(matrix|bias)", WHOLE),
-    (r"masked_lm/norm/(scale|bias)", WHOLE),
+    (rf"{_STACK}/token_types/table", WHOLE),
+    (rf"{_STACK}/embedding_norm/(scale|bias)", WHOLE),
+    (rf"{_STACK}/embedding_projection/(matrix|bias)", WHOLE),
+    (r"(masked_lm|boundary_head|piece_head)/bias", FEATURES),  # a number for each id
+    (r"(masked_lm|piece_head)/transform/(matrix|bias)", WHOLE),
+    (r"(masked_lm|piece_head)/norm/(scale|bias)", WHOLE),
+    (r"detector_head/(transform|logit)/(matrix|bias)", WHOLE),
     (r"boundary_head/indices", WHOLE),
     (r"boundary_head/(first|second)/(matrix|bias)", WHOLE),
     (r"boundary_head/(first|second)_norm/(scale|bias)", WHOLE),

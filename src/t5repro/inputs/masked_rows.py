@@ -1,4 +1,4 @@
-"""Batches of the masked language models: BERT, RoBERTa, ALBERT, SpanBERT and StructBERT.
+"""Batches of the masked language models: encoders, and the generator of ELECTRA.
 
 The rows are whole sentences of `sentence_layout`, read by `sentence_rows`. The positions to predict
 are drawn and their ids replaced by `objectives.masked_rows`. As in `pretraining`, the batch of step
@@ -17,6 +17,7 @@ from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
 from t5repro.inputs.batches import Batches, Features
+from t5repro.inputs.electra_segments import electra_reader
 from t5repro.inputs.masked_steps import steps_of_masked_documents
 from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
 from t5repro.inputs.sentence_layout import (
@@ -38,6 +39,7 @@ from t5repro.objectives.boundaries import boundaries
 from t5repro.objectives.masked_positions import row_tokens
 from t5repro.objectives.masked_rows import Masking, mask_rows
 from t5repro.objectives.masks import first_positions
+from t5repro.objectives.row_draws import Draw
 from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
 from t5repro.vocab.token_files import read_offsets
@@ -58,6 +60,7 @@ class MaskedInputs:
         corpus: the mapped ids and sentences.
         is_word_start: whether the piece of each id begins a word, ``(total_ids,)``.
         token_types: types of tokens that the model distinguishes.
+        draws_samples: whether rows have random numbers for pieces that a step draws.
     """
 
     settings: PretrainSettings
@@ -68,6 +71,7 @@ class MaskedInputs:
     corpus: SentenceIds
     is_word_start: Mask
     token_types: int
+    draws_samples: bool = False
 
     @property
     def rows_per_epoch(self) -> int:
@@ -82,8 +86,9 @@ class MaskedInputs:
         at tokens and 0 at padding, and ``encoder_types``, all ``(B, L)``; ``target_positions``, the
         masked and shuffled positions in ascending order and then 0, ``(B, M)``; with a pair task
         ``pair_label``, ``(B,)``, see `sentence_rows.pair_labels`; with a boundary objective
-        ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``, ``(B, M)``, see `Boundaries`.
-        The targets are the original ids at the positions and then 0, ``(B, M)``.
+        ``boundary_positions``, ``(B, M, 2)``, and ``boundary_index``, ``(B, M)``, see `Boundaries`;
+        with samples ``sample_draws``, random numbers of `DRAW_BITS` bits, ``(B, M)``. The targets
+        are the original ids at the positions and then 0, ``(B, M)``.
         """
         make = self._batch_maker()
         return Batches(lambda step: make(step)[:2], first_step, steps)
@@ -136,6 +141,8 @@ class MaskedInputs:
 
     def reader(self) -> SentenceReader:
         """Return the function from a step to its rows before masking."""
+        if self.settings.masked_lm.rows == "electra_segments" and isinstance(self.layout, PairRows):
+            return electra_reader(self.layout, self.corpus, self.settings, self.seed)
         if isinstance(self.layout, PairRows):
             return pair_reader(self.layout, self.corpus, self.settings, self.seed)
         return run_reader(self.layout, self.corpus, self.settings, self.seed)
@@ -169,6 +176,10 @@ class MaskedInputs:
                 borders = boundaries(masking.mask, masked.positions, masked.targets, is_text)
                 features["boundary_positions"] = borders.borders
                 features["boundary_index"] = borders.index_in_span
+            if self.draws_samples:
+                features["sample_draws"] = rows.draws.features(
+                    Draw.SAMPLES, settings.targets_length
+                )
             return features, masked.targets, self._statistics(rows, masking)
 
         return make
@@ -200,6 +211,7 @@ def load_masked_inputs(
     vocab: VocabSettings,
     seed: int,
     token_types: int,
+    draws_samples: bool = False,
 ) -> MaskedInputs:
     """Open the corpus and lay it out in rows of sentences.
 
@@ -212,6 +224,7 @@ def load_masked_inputs(
         vocab: of the vocabulary that the ids belong to.
         seed: the run's seed.
         token_types: types of tokens that the model distinguishes; below 2, all are of type 0.
+        draws_samples: whether rows have random numbers for pieces that a step draws.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
@@ -243,4 +256,5 @@ def load_masked_inputs(
         corpus=SentenceIds(mapped_ids, table, vocab.total_ids),
         is_word_start=read_word_starts(word_starts, vocab.total_ids),
         token_types=token_types,
+        draws_samples=draws_samples,
     )

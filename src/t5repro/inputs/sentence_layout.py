@@ -25,6 +25,7 @@ SLAB_DOCUMENTS = 65_536  # laid out at a time; a row of `full_sentences` does no
 PAIR_SPECIALS = 3  # [CLS] A [SEP] B [SEP]
 RUN_SPECIALS = 2  # [CLS] and the [SEP] at the end
 SHORTEST_TARGET = 2  # ids of a short row, without the special ones
+SHORTEST_ELECTRA_TARGET = 5  # ids of a short row of `electra_segments`, with the special ones
 
 
 class SentenceDocuments(NamedTuple):
@@ -142,8 +143,9 @@ def pair_rows(
     """Collect sentences of one document until they reach the target length, or two of them.
 
     The last sentence may exceed it, and a part of the segments is then removed when they are read.
-    The target is the length of a row, or for `short_row_share` of the documents a random one. Rows
-    of `sentence_pair` have two sentences, the last one of a document one if their number is odd.
+    The target is the length of a row, or for `short_row_share` of the documents a random one. Of
+    `electra_segments` each row has its own, of which special pieces are a part. Rows of
+    `sentence_pair` have two sentences, the last one of a document one if their number is odd.
 
     Args:
         settings: of pre-training.
@@ -151,20 +153,24 @@ def pair_rows(
         documents: their used sentences.
         seed: the run's seed.
 
-    Source: BERT, ``create_instances_from_document``; RoBERTa, section 4.2, ``SENTENCE-PAIR``.
+    Source: BERT, ``create_instances_from_document``; RoBERTa, section 4.2, ``SENTENCE-PAIR``;
+    ELECTRA, ``ExampleBuilder``.
     """
     if settings.masked_lm.rows == "sentence_pair":
         return _sentence_pairs(table, documents)
     generator = stream(seed, "pretrain", "short_rows")
-    longest = settings.inputs_length - PAIR_SPECIALS
+    is_electra = settings.masked_lm.rows == "electra_segments"
+    longest = settings.inputs_length - (0 if is_electra else PAIR_SPECIALS)
+    shortest = min(SHORTEST_ELECTRA_TARGET if is_electra else SHORTEST_TARGET, longest)
     share = settings.masked_lm.short_row_share
     firsts, counts, targets = [], [], []
     for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
-        document = np.cumsum(slab.is_first) - 1  # of each sentence, counted in the slab
-        count = document[-1] + 1
+        # A draw for each document of the slab, or for each sentence, at which a row may begin.
+        drawn = np.arange(len(slab.sentences)) if is_electra else np.cumsum(slab.is_first) - 1
+        count = drawn[-1] + 1
         is_short = generator.random(count) < share
-        short = generator.integers(min(SHORTEST_TARGET, longest), longest + 1, count)
-        target = np.where(is_short, short, longest)[document]
+        short = generator.integers(shortest, longest + 1, count)
+        target = np.where(is_short, short, longest)[drawn]
         # The first sentence that reaches the target still belongs to the chunk, hence + 1.
         following = np.searchsorted(slab.end_offsets, slab.begins + target) + 1
         rows = _follow(np.minimum(following, slab.document_ends))
@@ -253,12 +259,12 @@ def _slabs(
     for first in range(0, len(order), SLAB_DOCUMENTS):
         slab_order = order[first : first + SLAB_DOCUMENTS]
         counts = documents.lasts[slab_order] - documents.firsts[slab_order]
-        number, position = _ragged(counts)
+        number, position = ragged(counts)
         index = documents.firsts[slab_order][number] + position
         lengths = table.start_of(index + 1) - table.start_of(index)
         if longest:
             # Pieces of `longest` ids, the last one shorter; each then counts as a sentence.
-            sentence, cut = _ragged(-(-lengths // longest))
+            sentence, cut = ragged(-(-lengths // longest))
             lengths = np.minimum(lengths[sentence] - cut * longest, longest)
             number, index = number[sentence], index[sentence]
         end_offsets = np.cumsum(lengths)
@@ -267,7 +273,7 @@ def _slabs(
         yield _Slab(index, end_offsets - lengths, end_offsets, is_first, document_ends)
 
 
-def _ragged(counts: Int64) -> tuple[Int64, Int64]:
+def ragged(counts: Int64) -> tuple[Int64, Int64]:
     """Return group and position within it, for groups with these counts."""
     group = np.repeat(np.arange(len(counts)), counts)
     return group, np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts)

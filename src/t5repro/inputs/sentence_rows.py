@@ -1,9 +1,9 @@
 """From the number of a step to its rows of sentences, before masking.
 
-Two readers, one for each layout of `sentence_layout`. The chunk of a row is fixed; the split into
-two segments and the text of another document are drawn for each epoch, or for each of
-`masked_lm.copies`. BERT returns a replaced second segment to its stream of sentences; here it is
-not read in this epoch.
+Two readers, one for each layout of `sentence_layout`; ELECTRA's is in `electra_segments`. The chunk
+of a row is fixed; the split into two segments and the text of another document are drawn for each
+epoch, or for each of `masked_lm.copies`. BERT returns a replaced second segment to its stream of
+sentences; here it is not read in this epoch.
 
 Source: BERT and ALBERT, ``create_instances_from_document``; RoBERTa, section 4.2.
 """
@@ -75,7 +75,7 @@ SentenceReader = Callable[[int], TokenRows]
 RANDOM_SHARES = {"next_sentence": 1 / 2, "sentence_order": 0.0, "sentence_structure": 1 / 3}
 
 
-def _numbered_rows(
+def numbered_rows(
     settings: PretrainSettings, rows: int, seed: int, step: int
 ) -> tuple[Int64, RowDraws]:
     """Return the rows of the layout in a step, and their random numbers."""
@@ -126,7 +126,7 @@ def pair_reader(
     other_segments = _other_document_reader(layout, corpus)
 
     def read(step: int) -> TokenRows:
-        row, draws = _numbered_rows(settings, layout.rows, seed, step)
+        row, draws = numbered_rows(settings, layout.rows, seed, step)
         first, count = layout.firsts[row], layout.counts[row].astype(np.int64)
         # 1. Split the chunk between two of its sentences; a chunk of one sentence is all A.
         split = first + np.minimum(1 + draws.below(Draw.SPLIT, count - 1), count)
@@ -277,7 +277,7 @@ def run_reader(
     batch_size, width = settings.batch_size, settings.inputs_length
 
     def read(step: int) -> TokenRows:
-        row, draws = _numbered_rows(settings, layout.rows, seed, step)
+        row, draws = numbered_rows(settings, layout.rows, seed, step)
         first, stop = layout.begins[row], layout.begins[row] + layout.lengths[row]
         parts = document_parts(first, stop, starts=layout.starts, end_offsets=layout.end_offsets)
         ids = np.full((batch_size, width), PAD_ID, np.int32)

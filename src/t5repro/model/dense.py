@@ -11,7 +11,7 @@ from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import SettingsError
-from t5repro.model.initial_values import truncated_normal, zeros
+from t5repro.model.initial_values import glorot_uniform, truncated_normal, zeros
 from t5repro.model.int8 import check_mode
 from t5repro.model.layers import MatrixLayer, Tensor
 
@@ -28,17 +28,27 @@ class Dense(MatrixLayer):
         model: shape of the network: initial values.
         inputs: features before the product.
         outputs: features after it.
+        is_glorot: whether the matrix starts from TensorFlow's default, whatever the network's.
         layer: seed, path and precision, see `SeededLayer`.
     """
 
-    def __init__(self, model: ModelSettings, *, inputs: int, outputs: int, **layer: Any) -> None:
+    def __init__(
+        self,
+        model: ModelSettings,
+        *,
+        inputs: int,
+        outputs: int,
+        is_glorot: bool = False,
+        **layer: Any,
+    ) -> None:
         super().__init__(model, **layer)
         self.shape = (inputs, outputs)
+        self.is_glorot = is_glorot
 
     def build(self, input_shape: Any = None) -> None:
         """Create matrix and bias."""
-        t5_draw = truncated_normal(self.shape[0] ** -0.5)
-        self.add_matrix("matrix", self.shape, t5_draw)
+        draw = glorot_uniform() if self.is_glorot else truncated_normal(self.shape[0] ** -0.5)
+        self.add_matrix("matrix", self.shape, draw, is_own=self.is_glorot)
         self.bias = self.weight("bias", self.shape[1:], zeros())
 
     def call(self, x_BLD: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ stream, E features of the embedding, C classes, V ids.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from keras import ops
@@ -73,20 +73,35 @@ class EncoderStack(SeededLayer):
         model: shape of the network.
         dropout_rate: share of features dropped in training.
         adapter_width: inner width of the adapters; features; 0 means none.
+        embedding_of: stack that lends its positions, token types and norm; if absent, the stack has
+            its own.
+        has_glorot_projection: see `Dense`.
         layer: seed, path and precision, see `SeededLayer`.
     """
 
     def __init__(
-        self, model: ModelSettings, *, dropout_rate: float, adapter_width: int = 0, **layer: Any
+        self,
+        model: ModelSettings,
+        *,
+        dropout_rate: float,
+        adapter_width: int = 0,
+        embedding_of: "EncoderStack | None" = None,
+        has_glorot_projection: bool = False,
+        **layer: Any,
     ) -> None:
         super().__init__(**layer)
         embedded = embedding_shape(model)
-        self.positions = LearnedPositions(embedded, **self.inner("positions"))
-        self.token_types: TokenTypes | None = None
-        if model.token_types:
-            self.token_types = TokenTypes(embedded, **self.inner("token_types"))
-        # BERT normalises the sum of the embeddings; its blocks are post-norm.
-        self.embedding_norm = norm_layer(embedded, **self.inner("embedding_norm"))
+        if embedding_of is None:
+            self.positions = LearnedPositions(embedded, **self.inner("positions"))
+            self.token_types: TokenTypes | None = None
+            if model.token_types:
+                self.token_types = TokenTypes(embedded, **self.inner("token_types"))
+            # BERT normalises the sum of the embeddings; its blocks are post-norm.
+            self.embedding_norm = norm_layer(embedded, **self.inner("embedding_norm"))
+        else:
+            self.positions = embedding_of.positions
+            self.token_types = embedding_of.token_types
+            self.embedding_norm = embedding_of.embedding_norm
         self.embedding_dropout = dropout_layer(
             model, dropout_rate, **self.inner("embedding_dropout")
         )
@@ -97,6 +112,7 @@ class EncoderStack(SeededLayer):
                 model,
                 inputs=embedded.d_model,
                 outputs=model.d_model,
+                is_glorot=has_glorot_projection,
                 **self.inner("embedding_projection"),
             )
         self.blocks: list[Block] = []
@@ -117,7 +133,7 @@ class EncoderStack(SeededLayer):
         """Create all weights; shared ones once."""
         layers = [self.positions, self.token_types, self.embedding_norm, self.embedding_projection]
         for layer in (*layers, *self.blocks):
-            if layer:
+            if layer and not layer.built:  # a lent one is
                 layer.build()
 
     def embedded(self, x_BLE: Tensor, types_BL: Tensor | None, training: bool = False) -> Tensor:
@@ -184,7 +200,9 @@ class Encoder(Network):
     ``RobertaClassificationHead``; the head of tags is transformers ``BertForTokenClassification``.
     """
 
-    weighted_layers = ("encoder", *HEADS)
+    weighted_layers: ClassVar[tuple[str, ...]] = ("encoder", *HEADS)
+    has_pooler: ClassVar[bool] = True  # else labels read the first position itself
+    has_glorot_heads: ClassVar[bool] = False  # heads of answers and the projection, see `Dense`
 
     def __init__(
         self,
@@ -212,19 +230,21 @@ class Encoder(Network):
         self.predicts_spans = predicts_spans
         self.tags = tags
         self.encoder = EncoderStack(
-            model, dropout_rate=dropout_rate, adapter_width=adapter_width, **self.layer("encoder")
+            model,
+            dropout_rate=dropout_rate,
+            adapter_width=adapter_width,
+            has_glorot_projection=self.has_glorot_heads,
+            **self.layer("encoder"),
         )
         width = model.d_model
         if not self.has_answers:
-            self.masked_lm = MaskedLMHead(
-                model, embedding_rows=embedding_rows, **self.layer("masked_lm")
-            )
+            self.add_pretraining_heads(dropout_rate)
         if predicts_boundaries:
             self.boundary_head = BoundaryHead(
                 model, embedding_rows=embedding_rows, **self.layer("boundary_head")
             )
         # Heads, in the order of `HEADS`. Only pairs and labels read the pooled first position.
-        if labels or self.pair_classes:
+        if (labels and self.has_pooler) or self.pair_classes:
             self.pooler = Dense(model, inputs=width, outputs=width, **self.layer("pooler"))
         if self.pair_classes:
             self.pair_head = ClassHead(
@@ -236,15 +256,28 @@ class Encoder(Network):
             pooler_rate = rate if model.pooler_dropout else 0.0
             self.pooler_dropout = dropout_layer(model, pooler_rate, **self.layer("pooler_dropout"))
             self.label_dropout = dropout_layer(model, rate, **self.layer("label_dropout"))
-            self.label_head = ClassHead(
-                model, inputs=width, outputs=labels, **self.layer("label_head")
-            )
+            self.label_head = self._answer_head("label_head", labels)
         if predicts_spans:
-            self.span_head = ClassHead(model, inputs=width, outputs=2, **self.layer("span_head"))
+            self.span_head = self._answer_head("span_head", 2)
         if tags:
             self.tag_dropout = dropout_layer(model, rate, **self.layer("tag_dropout"))
-            self.tag_head = ClassHead(model, inputs=width, outputs=tags, **self.layer("tag_head"))
+            self.tag_head = self._answer_head("tag_head", tags)
         self.build(None)
+
+    def add_pretraining_heads(self, dropout_rate: float) -> None:
+        """Create the layers of pre-training that are above the encoder or beside it."""
+        self.masked_lm = MaskedLMHead(
+            self.settings, embedding_rows=self.embedding_rows, **self.layer("masked_lm")
+        )
+
+    def _answer_head(self, path: str, outputs: int) -> ClassHead:
+        return ClassHead(
+            self.settings,
+            inputs=self.settings.d_model,
+            outputs=outputs,
+            is_glorot=self.has_glorot_heads,
+            **self.layer(path),
+        )
 
     def features(self) -> Mapping[str, str | int]:
         """The features of a call, see `Network`."""
@@ -303,7 +336,10 @@ class Encoder(Network):
             training: apply dropout.
         """
         # `[CLS]` is the first piece of every row.
-        first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
+        first_B1D = encoded_BLD[:, :1]
+        if not self.has_pooler:
+            return self.label_head(self.label_dropout(first_B1D, training=training)[:, 0])
+        first_B1D = self.pooler_dropout(first_B1D, training=training)
         return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
 
     def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:

@@ -10,7 +10,11 @@ from t5repro.model.checkpoints import opened, read_labels
 from t5repro.model.labels import LabelColumns
 
 PAIR_HEAD = "pair_head/"
-PRETRAINING_HEADS = ("masked_lm/", "boundary_head/", PAIR_HEAD)
+# The last three begin the names of ELECTRA's generator and of the heads of its second network.
+PRETRAINING_HEADS = (
+    *("masked_lm/", "boundary_head/", PAIR_HEAD),
+    *("generator", "detector_head/", "piece_head/"),
+)
 LABEL_HEAD = "label_head/"
 SPAN_HEAD = "span_head/"
 TAG_HEAD = "tag_head/"

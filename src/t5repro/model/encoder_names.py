@@ -1,22 +1,28 @@
-"""The names of the weights of BERT, RoBERTa and ALBERT in Hugging Face and keras-hub.
+"""The names of the weights of BERT, RoBERTa, ALBERT and ELECTRA in Hugging Face and keras-hub.
 
-Which of the three a network is follows from its shape. A network has some of the heads: masked
+Which of them a network is follows from its shape. A network has some of the heads: masked
 pieces, pooler and pairs in pre-training, pooler and labels, spans, or tags in fine-tuning.
 
 Source: transformers ``BertForPreTraining``, ``RobertaForMaskedLM``, ``AlbertForPreTraining`` and
 their ``ForMaskedLM``, ``ForSequenceClassification``, ``ForQuestionAnswering`` and
-``ForTokenClassification``; keras-hub ``BertBackbone``, ``RobertaBackbone``, ``AlbertBackbone`` and
-their ``TextClassifier`` and ``MaskedLM``.
+``ForTokenClassification``; ``ElectraForPreTraining`` and ``ElectraForMaskedLM``; keras-hub
+``BertBackbone``, ``RobertaBackbone``, ``AlbertBackbone`` and their ``TextClassifier`` and
+``MaskedLM``.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.block_sharing import blocks_with_weights
 from t5repro.model.weight_name import TASK, WeightName
 
-Family = Literal["bert", "roberta", "albert"]  # Hugging Face's model types
+Family = Literal["bert", "roberta", "albert", "electra"]  # Hugging Face's model types
+
+# Begins the names of the generator of ELECTRA, which is a folder of its own in the folder of its
+# detector: each is a network of Hugging Face.
+GENERATOR = "generator/"
 
 # In Hugging Face the head of tags is `classifier`, as that of labels: `huggingface_encoders` tells
 # them apart by the class of the configuration.
@@ -66,8 +72,9 @@ HUB_HEADS: dict[Family, dict[str, str]] = {
         "label_head": f"{TASK}output_dense",
     },
     "albert": HUB_POOLER,
+    "electra": {},
 }
-# Our layer -> Hugging Face's, above the blocks.
+# Our layer -> Hugging Face's, above the blocks. The label head of ELECTRA is another one there.
 HEADS: dict[Family, dict[str, str]] = {
     "bert": {
         "masked_lm": "cls.predictions",
@@ -98,11 +105,22 @@ HEADS: dict[Family, dict[str, str]] = {
         "span_head": "qa_outputs",
         "tag_head": TAG_HEAD,
     },
+    "electra": {
+        "masked_lm": "generator_lm_head",
+        "masked_lm/transform": "generator_predictions.dense",
+        "masked_lm/norm": "generator_predictions.LayerNorm",
+        "detector_head/transform": "discriminator_predictions.dense",
+        "detector_head/logit": "discriminator_predictions.dense_prediction",
+        "span_head": "qa_outputs",
+        "tag_head": TAG_HEAD,
+    },
 }
 
 
 def family(model: ModelSettings) -> Family:
     """Return which network of Hugging Face an encoder-only network is."""
+    if model.family.has_generator:
+        return "electra"
     if model.embedding_width or model.block_groups:
         return "albert"
     return "bert" if model.token_types else "roberta"
@@ -112,6 +130,41 @@ def encoder_names(model: ModelSettings) -> Iterator[WeightName]:
     """Yield the names of every weight that an encoder-only network of this shape can have."""
     kind = family(model)
     yield from _embedding_names(model, kind)
+    yield from _names_above(model, kind)
+
+
+def electra_names(model: ModelSettings) -> Iterator[WeightName]:
+    """Yield the names of every weight of ELECTRA's two networks, and of its detector with a head.
+
+    The generator is there as a whole or not at all. What it shares with the detector is not its
+    own; if both are one network, its head has the name that it has in a folder of its own.
+    """
+    is_one = model.generator_tying == "all"
+    for name in encoder_names(model):
+        if is_one or name.head != "masked_lm":
+            yield name
+    if is_one:
+        return
+    shape = model.generator.model_copy(update={"architecture": model.architecture})
+    shared = {name.path for name in _embedding_names(shape, "electra")} - {
+        f"encoder/embedding_projection/{part}" for part in ("matrix", "bias")
+    }
+    for name in encoder_names(shape):
+        if name.head not in ("", "masked_lm"):
+            continue
+        if model.generator_tying == "embeddings" and name.path in shared:
+            continue
+        path = name.path.replace("encoder/", GENERATOR, 1)
+        yield replace(
+            name,
+            path="generator_embedding" if path == "embedding" else path,
+            huggingface=GENERATOR + name.huggingface,
+            head="generator",
+        )
+
+
+def _names_above(model: ModelSettings, kind: Family) -> Iterator[WeightName]:
+    """Yield the names of blocks and heads."""
     for order, number in enumerate(blocks_with_weights(model)):
         layers, foreign_block = BERT_BLOCK, f"{kind}.encoder.layer.{number}"
         hub_block = f"transformer_layers.{number}"
@@ -154,8 +207,11 @@ def _embedding_names(model: ModelSettings, kind: Family) -> Iterator[WeightName]
         face = f"{embeddings}.{foreign_path}.weight"
         yield WeightName(path, face, keras_hub=hub_path, transposed=False)
     yield from _layer("encoder/embedding_norm", f"{embeddings}.LayerNorm", "embeddings_layer_norm")
-    if kind == "albert":
-        mapping = "albert.encoder.embedding_hidden_mapping_in"
+    mapping = {
+        "albert": "albert.encoder.embedding_hidden_mapping_in",
+        "electra": "electra.embeddings_project" if model.embedding_width else "",
+    }.get(kind)
+    if mapping:
         yield from _layer("encoder/embedding_projection", mapping, "embeddings_projection")
 
 

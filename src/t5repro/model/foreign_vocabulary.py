@@ -13,7 +13,13 @@ from t5repro.vocab.id_order import IdOrder, SameOrder
 
 FACE_VOCABULARY = "spiece.model"
 # Weight with a row for each id -> axis of the ids.
-AXES_OF_IDS = {"embedding": 0, "output_matrix": 1, "masked_lm/bias": 0}
+AXES_OF_IDS = {
+    "embedding": 0,
+    "generator_embedding": 0,
+    "output_matrix": 1,
+    "masked_lm/bias": 0,
+    "piece_head/bias": 0,
+}
 
 
 class ForeignVocabulary(NamedTuple):

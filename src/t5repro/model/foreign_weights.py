@@ -24,6 +24,7 @@ from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
 from t5repro.model import leftovers, released_checkpoint, t5x_checkpoint
 from t5repro.model.checkpoints import read_arrays
+from t5repro.model.encoder_names import GENERATOR
 from t5repro.model.foreign_vocabulary import (
     AXES_OF_IDS,
     ForeignVocabulary,
@@ -32,6 +33,7 @@ from t5repro.model.foreign_vocabulary import (
     vocabulary_in,
 )
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
+from t5repro.model.huggingface_electra import with_generator
 from t5repro.model.huggingface_encoders import incomplete_heads
 from t5repro.model.weight_name import TASK, WeightName
 from t5repro.model.weight_names import (
@@ -50,6 +52,7 @@ HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 NOT_IN_WEIGHTS = {
     "published", "target_marker", "pair_separators", "initializer", "initializer_range",
     "dropout_noise", "activation_dropout", "pooler_dropout",
+    "generator_width", "generator_blocks", "generator_tying",  # of weights that may be missing
 }  # fmt: skip
 
 
@@ -200,7 +203,8 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     if config["model_type"] not in MODEL_TYPES:
         raise CheckpointError(
             f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, mT5, umT5, GPT, "
-            f"BERT, RoBERTa and ALBERT (model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
+            "BERT, RoBERTa, ALBERT and ELECTRA "
+            f"(model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
         )
     model = huggingface_shape(path, config)
     arrays = _face_arrays(folder)
@@ -209,6 +213,10 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
     leftovers.check_configuration(path, config)
     arrays = add_shared_arrays(arrays, path, config, model)
+    if model.family.has_generator and (folder / GENERATOR / FACE_CONFIG).is_file():
+        model, arrays = with_generator(
+            folder / GENERATOR / FACE_CONFIG, _face_arrays(folder / GENERATOR), model, arrays
+        )
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
     leftovers.check_shape(path, weights, model)

@@ -1,4 +1,4 @@
-"""Configurations and arrays of Hugging Face for encoder-only networks: BERT, RoBERTa, ALBERT.
+"""Configurations and arrays of Hugging Face for encoders: BERT, RoBERTa, ALBERT, ELECTRA.
 
 Its RoBERTa counts the positions of a row from the id of padding plus 1, so the first rows of its
 table are unused; and it has one token type, a vector that is added everywhere.
@@ -22,7 +22,7 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
 }
-CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert"}
+CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "electra": "Electra"}
 ROBERTA_POSITIONS = "roberta.embeddings.position_embeddings.weight"
 ROBERTA_TYPES = "roberta.embeddings.token_type_embeddings.weight"
 ROBERTA_PADDING = 1  # if a configuration does not say otherwise
@@ -32,11 +32,11 @@ PAIR_CLASSES = 2
 # Names of the norms in the first releases.
 FIRST_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 # Names that begin the state of a network without heads.
-BODY = ("embeddings.", "encoder.", "pooler.")
+BODY = ("embeddings.", "embeddings_project.", "encoder.", "pooler.")
 
 
 def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
-    """Return the shape in a configuration of BERT, RoBERTa or ALBERT.
+    """Return the shape in a configuration of BERT, RoBERTa, ALBERT or ELECTRA.
 
     Args:
         path: file of the configuration, for messages.
@@ -61,7 +61,8 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         raise CheckpointError(
             f"{path}: hidden_size {width} is not a multiple of num_attention_heads {heads}"
         )
-    family_settings = {"bert": _bert, "roberta": _roberta, "albert": _albert}[kind]
+    families = {"bert": _bert, "roberta": _roberta, "albert": _albert, "electra": _electra}
+    family_settings = families[kind]
     layers = config["num_hidden_layers"]
     return ModelSettings.model_validate(
         {
@@ -116,6 +117,20 @@ def _albert(path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
         "num_decoder_layers": layers * inner,
         "block_groups": groups,
         "blocks_per_group": inner,
+    }
+
+
+def _electra(_: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+    embedding, width = config.get("embedding_size", 128), config["hidden_size"]
+    # A generator in a folder of its own is a network that generates for itself.
+    is_generator = any(name.endswith("ForMaskedLM") for name in config.get("architectures") or ())
+    both = {"generator_tying": "all", "generator_width": 1.0} if is_generator else {}
+    return {
+        "architecture": "generator_detector",
+        "token_types": config.get("type_vocab_size", 2),
+        "initializer": "truncated_normal",
+        "embedding_width": embedding if embedding != width else 0,
+        **both,
     }
 
 
@@ -184,6 +199,8 @@ def encoder_config(
         }
     else:
         config["classifier_dropout"] = trained.classifier_dropout
+    if kind == "electra":
+        config["embedding_size"] = model.embedding_width or model.d_model
     return config
 
 
@@ -200,11 +217,19 @@ def _task(kind: Family, weights: Mapping[str, np.ndarray], trained: TrainedAs) -
         return "ForQuestionAnswering"
     if heads == ["tag"]:
         return OF_TAGS
+    if heads and "label_head" not in HEADS[kind]:
+        raise CheckpointError(
+            "the network has a linear layer of labels on the first position, and ElectraFor"
+            "SequenceClassification a dense layer below it; give the weights of pretrain, or those "
+            "of a task with spans or tags"
+        )
     if heads:
         kinds = [answer.kind for answer in trained.columns.answers.values()]
         # RoBERTa's class of choices has another head than its class of labels, which is ours.
         is_choice = kinds == ["choice"] and kind != "roberta"
         return "ForMultipleChoice" if is_choice else "ForSequenceClassification"
+    if "detector_head/logit/bias" in weights:
+        return "ForPreTraining"
     if (bias := weights.get("pair_head/bias")) is None:
         return "ForMaskedLM"
     if "pair_head" not in HEADS[kind]:

@@ -18,7 +18,8 @@ from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
 SHOWN_NAMES = 3
 EMBEDDING_OF = {
-    kind: f"{kind}.embeddings.word_embeddings.weight" for kind in ("bert", "roberta", "albert")
+    kind: f"{kind}.embeddings.word_embeddings.weight"
+    for kind in ("bert", "roberta", "albert", "electra")
 }
 # Second names of an array; a file may have them, with the same values.
 COPIES = {
@@ -32,13 +33,14 @@ COPIES = {
     "lm_head.decoder.bias": "lm_head.bias",
     "predictions.decoder.weight": EMBEDDING_OF["albert"],
     "predictions.decoder.bias": "predictions.bias",
+    "generator_lm_head.weight": EMBEDDING_OF["electra"],
 }
 UNUSED = re.compile(
     # Trained with T5 1.0 but without effect: attention to the encoder has no position biases.
     r"decoder[./]block[._]0+[./]layer[._]0*1[./]EncDecAttention[./]relative_attention_bias(\.weight)?"
     # Constants: the mask of GPT, numbers of positions and types.
     r"|transformer\.h\.\d+\.attn\.bias|transformer\.position_ids"
-    r"|(bert|roberta|albert)\.embeddings\.(position_ids|token_type_ids)"
+    r"|(bert|roberta|albert|electra)\.embeddings\.(position_ids|token_type_ids)"
     # The released RoBERTa has a pooler that pre-training does not use.
     r"|roberta\.pooler\.dense\.(weight|bias)"
     r"|global_step"

@@ -25,7 +25,8 @@ def parameter_count(
         model: shape of the network.
         embedding_rows: rows of the embedding.
         pair_classes: of an encoder only, see `model.encoder.Encoder`.
-        labels: of an encoder only, see `model.encoder.Encoder`.
+        labels: of an encoder only, see `model.encoder.Encoder`; of a `generator_detector` those of
+            its detector, without its generator.
     """
     width, inner = model.d_model, model.num_heads * model.d_kv
     is_layer_norm, is_post_norm = model.norm == "layer", model.norm_placement == "post"
@@ -42,6 +43,8 @@ def parameter_count(
     block += bias_table * is_per_layer
     stack_ends = bias_table * (not is_per_layer) + norm * (not is_post_norm)
     stack_ends += model.max_positions * width * (model.positions == "learned")
+    if model.family.has_generator:
+        return _both_networks(model, embedding_rows, labels=labels)
     if model.family.predicts_inputs:
         heads = _encoder_heads(model, embedding_rows, pair_classes=pair_classes, labels=labels)
         blocks = _encoder_blocks(
@@ -58,6 +61,22 @@ def parameter_count(
     return total
 
 
+def _both_networks(model: ModelSettings, embedding_rows: int, *, labels: int) -> int:
+    """Return the parameters of ELECTRA in pre-training, or of its detector with labels."""
+    encoder = model.model_copy(update={"architecture": "encoder"})
+    detector = parameter_count(encoder, embedding_rows)
+    detector -= _encoder_heads(encoder, embedding_rows, pair_classes=0, labels=0)
+    if labels:
+        return detector + _dense(model.d_model, labels)
+    detector += _dense(model.d_model, model.d_model) + _dense(model.d_model, 1)
+    if model.generator_tying == "all":
+        return detector + _encoder_heads(encoder, embedding_rows, pair_classes=0, labels=0)
+    generator = parameter_count(model.generator, embedding_rows)
+    if model.generator_tying == "embeddings":
+        generator -= _tables(model, embedding_rows)
+    return detector + generator
+
+
 def _encoder_blocks(model: ModelSettings, *, attention: int, feed_forward: int) -> int:
     """Return the parameters of all blocks, given those of a block's parts with their norms."""
     shared, every = len(blocks_with_weights(model)), model.num_encoder_layers
@@ -68,10 +87,14 @@ def _encoder_blocks(model: ModelSettings, *, attention: int, feed_forward: int) 
 
 def _embeddings(model: ModelSettings, embedding_rows: int) -> int:
     """Return the parameters of an encoder-only network below its blocks."""
+    width = model.embedding_width
+    return _tables(model, embedding_rows) + (_dense(width, model.d_model) if width else 0)
+
+
+def _tables(model: ModelSettings, embedding_rows: int) -> int:
+    """Return the parameters of ids, positions, token types and their norm."""
     width = model.embedding_width or model.d_model
-    tables = (embedding_rows + model.max_positions + model.token_types) * width
-    projection = _dense(width, model.d_model) if model.embedding_width else 0
-    return tables + 2 * width + projection
+    return (embedding_rows + model.max_positions + model.token_types + 2) * width
 
 
 def _encoder_heads(

@@ -17,7 +17,7 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
-from t5repro.model.encoder_names import encoder_names
+from t5repro.model.encoder_names import electra_names, encoder_names
 from t5repro.model.weight_name import WeightName
 
 Arrays = dict[str, np.ndarray]
@@ -267,6 +267,7 @@ LIBRARIES = {
     "encoder_decoder": Library("T5", T5, lambda model: {}, _t5),
     "decoder": Library("GPT", GPT, _derived_of_gpt, _gpt),
     "encoder": Library("BERT, RoBERTa or ALBERT", ENCODER, _derived_of_encoders, encoder_names),
+    "generator_detector": Library("ELECTRA", ENCODER, _derived_of_encoders, electra_names),
 }
 
 

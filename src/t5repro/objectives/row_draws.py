@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from t5repro.array_types import Float64, Int64
+from t5repro.array_types import Float64, Int32, Int64
 from t5repro.objectives.philox import philox
-from t5repro.randomness import seed_pair
+from t5repro.randomness import DRAW_BITS, seed_pair
 
 Words = npt.NDArray[np.uint64]
 
@@ -40,6 +40,7 @@ class Draw(IntEnum):
     RANDOM_PIECES = 10
     SHUFFLE_STARTS = 11
     SHUFFLE_ORDERS = 12
+    SAMPLES = 13
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ class RowDraws:
         counter[3] = self.epoch[:, np.newaxis]
         words = philox(counter, seed_pair(self.seed, "pretrain", "masked_rows"))
         return np.moveaxis(words, 0, -1).reshape(len(uses), len(self.row), -1)
+
+    def features(self, use: Draw, count: int) -> Int32:
+        """Return integers of `DRAW_BITS` bits that a step reads, int32 ``(rows, count)``."""
+        return (self.words(use, count) >> (WORD_BITS - DRAW_BITS)).astype(np.int32)
 
     def uniform(self, use: Draw, count: int) -> Float64:
         """Return numbers in [0, 1) with 32 bits, float64 ``(rows, count)``."""

@@ -13,7 +13,7 @@ from math import isqrt
 from pathlib import Path
 
 from t5repro.config.known_tasks import own_facts
-from t5repro.config.row_shapes import predicts_boundaries, row_shape
+from t5repro.config.row_shapes import generator_of, judged_lengths, predicts_boundaries, row_shape
 from t5repro.config.schema import Settings
 from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings, tuned_family
@@ -206,20 +206,25 @@ def training_memory(
     """
     parameters = parameter_count(model, embedding_rows)
     shape = row_shape(model, training, embedding_rows=embedding_rows, texts=texts)
-    blocks = activation_bytes(
-        model,
-        inputs_length=shape.inputs_length,
-        targets_length=shape.targets_length,
-        precision=precision,
-        shares=shares,
-        remat=remat,
+    networks = [model, generator_of(model, training)]
+    blocks = sum(
+        activation_bytes(
+            network,
+            inputs_length=shape.inputs_length,
+            targets_length=shape.targets_length,
+            precision=precision,
+            shares=shares,
+            remat=remat,
+        )
+        for network in filter(None, networks)
     )
     predicted = model.family.predicted(shape.inputs_length, shape.targets_length)
     logits = predicted * shape.embedding_rows * LOGIT_BYTES / shares
     row = shape.texts * ((TEMPORARIES if on_cpu else 1) * blocks + logits)
-    # SpanBERT's boundary objective predicts ids a second time.
-    if predicts_boundaries(model, training):
-        row += shape.targets_length * embedding_rows * LOGIT_BYTES / shares
+    # SpanBERT's boundary objective predicts ids a second time, as may ELECTRA's second network.
+    _, further = judged_lengths(model, training)
+    further += shape.targets_length * predicts_boundaries(model, training)
+    row += further * embedding_rows * LOGIT_BYTES / shares
     libraries = LIBRARY_BYTES if on_cpu else 0.0
     # Rounded up: the chip with the most rows decides.
     rows = -(-training.batch_size // chips)

@@ -236,7 +236,9 @@ def _faults_of_t5(model: ModelSettings) -> list[str]:
 
 
 def _faults_of_encoder(model: ModelSettings, weights: Weights) -> list[str]:
-    hub = ENCODERS[family(model)]
+    hub = ENCODERS.get(family(model))
+    if hub is None:
+        return ["of ELECTRA this project writes no preset"]
     values = model.model_dump()
     faults = [
         f"model.{name} is {values[name]!r}, and {hub.name}Backbone has {value!r}"

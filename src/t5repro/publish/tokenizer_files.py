@@ -28,7 +28,8 @@ from t5repro.vocab.vocabulary import Vocabulary
 
 CLS, SEP, MASK = SPECIAL_PIECES[:3]
 TOKENS = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
-OF_NETWORK = {"encoder": ("pad", CLS, SEP, MASK)}  # roles in rows; of others padding and EOS
+# Roles in rows; of other networks padding and EOS.
+OF_NETWORK = dict.fromkeys(("encoder", "generator_detector"), ("pad", CLS, SEP, MASK))
 Documents = dict[str, bytes | dict[str, Any]]  # name of a file -> content
 
 
@@ -95,7 +96,7 @@ class VocabularyFiles:
         The latter writes ``[CLS] a [SEP] b [SEP]``, with types if the network has them; RoBERTa's
         second separator has to be added by the caller.
         """
-        if model.family.name != "encoder":
+        if not model.family.predicts_inputs:
             values: dict[str, Any] = {
                 "tokenizer_class": "T5Tokenizer",
                 "extra_ids": self.sentinels,
@@ -216,7 +217,7 @@ class AdoptedFiles:
 
     def _template(self, model: ModelSettings) -> dict[str, Any] | None:
         """Return how the tokenizer writes rows, as this project does; none for texts."""
-        if model.family.name != "encoder":
+        if not model.family.predicts_inputs:
             return None
         cls, sep = (self.tokens[role] for role in (CLS, SEP))
         types = int(model.token_types > 1)

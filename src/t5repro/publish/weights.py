@@ -6,6 +6,7 @@ test in which the library reads the files.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,10 @@ from t5repro.files import read_json, write_bytes, write_json
 from t5repro.lineage.leftovers import remove_leftovers
 from t5repro.model.checkpoints import read_arrays, read_labels
 from t5repro.model.encoder_heads import LABEL_HEAD, PAIR_HEAD
+from t5repro.model.encoder_names import GENERATOR
 from t5repro.model.foreign_weights import FACE_CONFIG, FACE_WEIGHTS
 from t5repro.model.huggingface_config import gpt_config, t5_config
+from t5repro.model.huggingface_electra import split_networks
 from t5repro.model.huggingface_encoders import PAIR_CLASSES, encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import to_huggingface, weight_names
@@ -45,7 +48,9 @@ def write_huggingface(
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
     for ``OpenAIGPTLMHeadModel``; its rows begin with the id 0. An encoder only is one for BERT,
     RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification``,
-    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads.
+    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads. ELECTRA's detector
+    is one for ``ElectraForPreTraining``; the folder ``generator`` in it is one for
+    ``ElectraForMaskedLM``.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does. An adopted vocabulary
@@ -65,16 +70,13 @@ def write_huggingface(
         model, vocabulary.in_foreign_order(weights), vocabulary, trained
     )
     # Without this entry of its metadata transformers refuses the file.
-    data = save(dict(sorted(export.arrays.items())), metadata={"format": "pt"})
     named = {"pad_token_id": PAD_ID, "eos_token_id": EOS_ID, **export.ids}
     ids = {name: vocabulary.foreign_id(number) for name, number in named.items()}
     special_ids = {name: number for name, number in ids.items() if number is not None}
-    documents = {
-        FACE_WEIGHTS: data,
-        FACE_CONFIG: export.config | special_ids,
-        GENERATION_CONFIG: special_ids,
-        **vocabulary.documents(model),
-    }
+    documents = {GENERATION_CONFIG: special_ids, **vocabulary.documents(model)}
+    for inner, network in {"": export, **export.inner}.items():
+        data = save(dict(sorted(network.arrays.items())), metadata={"format": "pt"})
+        documents |= {inner + FACE_WEIGHTS: data, inner + FACE_CONFIG: network.config | special_ids}
     for name, content in documents.items():
         if isinstance(content, bytes):
             write_bytes(folder / name, content)
@@ -90,11 +92,13 @@ class Export(NamedTuple):
         arrays: weights by their names there.
         config: of the network.
         ids: ours of special tokens.
+        inner: further networks by the folder in this one.
     """
 
     arrays: Mapping[str, np.ndarray]
     config: dict[str, Any]
     ids: dict[str, int]
+    inner: Mapping[str, "Export"] = MappingProxyType({})
 
 
 def _t5(
@@ -142,9 +146,27 @@ def _encoder(
     return Export(arrays, config, {"bos_token_id": special_id(CLS, vocabulary.total_ids)})
 
 
+def _electra(
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: TokenizerFiles,
+    trained: TrainedAs,
+) -> Export:
+    detector = _encoder(model, weights, vocabulary, trained)
+    arrays, generator = split_networks(detector.arrays)
+    if not generator:
+        return detector
+    shape = model.generator.model_copy(update={"architecture": model.architecture})
+    tables = {"embedding": weights.get("generator_embedding", weights["embedding"])}
+    config = encoder_config(shape, tables, padding=detector.config["pad_token_id"], trained=trained)
+    return detector._replace(
+        arrays=arrays, inner={GENERATOR: Export(generator, config, detector.ids)}
+    )
+
+
 EXPORTS: Mapping[
     str, Callable[[ModelSettings, Mapping[str, np.ndarray], TokenizerFiles, TrainedAs], Export]
-] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
+] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder, "generator_detector": _electra}
 
 
 def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path) -> None:

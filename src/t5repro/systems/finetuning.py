@@ -8,11 +8,12 @@ from t5repro.systems.decoder.finetuning import FINETUNING as DECODER
 from t5repro.systems.decoder_classifier.finetuning import FINETUNING as DECODER_CLASSIFIER
 from t5repro.systems.encoder.finetuning import FINETUNING as ENCODER
 from t5repro.systems.encoder_decoder.finetuning import FINETUNING as ENCODER_DECODER
+from t5repro.systems.generator_detector.finetuning import FINETUNING as DETECTOR
 from t5repro.systems.training import Training
 
 FINETUNINGS: Mapping[str, Training[FinetuneStage]] = {
     training.family: training
-    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER)
+    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER, DETECTOR)
 }
 
 

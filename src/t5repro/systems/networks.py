@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.encoder import Encoder
+from t5repro.model.generator_detector import Detector, GeneratorDetector, Task
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
 
@@ -19,12 +21,14 @@ class Heads:
         classifier_dropout: share of features dropped before it; if absent, the network's rate.
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         predicts_boundaries: whether pre-training has the head of the boundary objective.
+        replaced_tokens: task of ELECTRA's second network in pre-training.
     """
 
     columns: LabelColumns = NO_COLUMNS
     classifier_dropout: float | None = None
     pair_classes: int = 0
     predicts_boundaries: bool = False
+    replaced_tokens: Task = "detection"
 
 
 def _decoder_classifier(
@@ -35,8 +39,14 @@ def _decoder_classifier(
     )
 
 
-def _encoder(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> Encoder:
-    return Encoder(
+def _encoder(
+    model: ModelSettings,
+    heads: Heads,
+    shape: Mapping[str, Any],
+    *,
+    network: type[Encoder] = Encoder,
+) -> Encoder:
+    return network(
         model,
         labels=heads.columns.total,
         predicts_spans=heads.columns.has_spans,
@@ -54,4 +64,8 @@ NETWORKS: Mapping[str, Callable[[ModelSettings, Heads, Mapping[str, Any]], Any]]
     "decoder": lambda model, heads, shape: Decoder(model, **shape),
     "decoder_classifier": _decoder_classifier,
     "encoder": _encoder,
+    "detector": partial(_encoder, network=Detector),
+    "generator_detector": lambda model, heads, shape: GeneratorDetector(
+        model, task=heads.replaced_tokens, **shape
+    ),
 }

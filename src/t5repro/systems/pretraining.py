@@ -9,10 +9,12 @@ from t5repro.inputs.rows import CorpusRows
 from t5repro.systems.decoder.pretraining import PRETRAINING as DECODER
 from t5repro.systems.encoder.pretraining import PRETRAINING as ENCODER
 from t5repro.systems.encoder_decoder.pretraining import PRETRAINING as ENCODER_DECODER
+from t5repro.systems.generator_detector.pretraining import PRETRAINING as GENERATOR_DETECTOR
 from t5repro.systems.training import Training
 
 PRETRAININGS: Mapping[str, Training[PretrainStage]] = {
-    training.family: training for training in (ENCODER_DECODER, DECODER, ENCODER)
+    training.family: training
+    for training in (ENCODER_DECODER, DECODER, ENCODER, GENERATOR_DETECTOR)
 }
 
 

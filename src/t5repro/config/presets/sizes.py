@@ -105,6 +105,22 @@ def albert(layers: int, d_model: int, num_heads: int, embedding_width: int) -> M
     )
 
 
+def electra(
+    layers: int, d_model: int, num_heads: int, embedding_width: int, generator_width: float
+) -> ModelSettings:
+    """Return a shape of ELECTRA: its detector, and the width of its generator as a share of it."""
+    return _encoder(
+        layers,
+        d_model,
+        num_heads,
+        architecture="generator_detector",
+        feed_forward="gelu",
+        token_types=2,
+        embedding_width=embedding_width if embedding_width != d_model else 0,
+        generator_width=generator_width,
+    )
+
+
 def _encoder(layers: int, d_model: int, num_heads: int, **options: Any) -> ModelSettings:
     initial_values = {"initializer": "truncated_normal", "initializer_range": 0.02}
     defaults = {**POSTNORM, **initial_values, "norm_epsilon": 1e-12}
@@ -171,6 +187,11 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "albert_xlarge": albert(24, 2048, 16, 128),
         "albert_xxlarge": albert(12, 4096, 64, 128),
     },
+    "Clark et al., 2020, appendix A; google-research/electra": {
+        "electra_small": electra(12, 256, 4, 128, 0.25),
+        "electra_base": electra(12, 768, 12, 768, 1 / 3),
+        "electra_large": electra(24, 1024, 16, 1024, 0.25),
+    },
     NOT_PUBLISHED: {
         "gpt_tiny": gpt(2, 128),
         "gpt_mini": gpt(4, 256),
@@ -184,6 +205,8 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "roberta_mini": roberta(4, 256),
         "albert_tiny": albert(2, 128, 2, 64),
         "albert_mini": albert(4, 256, 4, 128),
+        "electra_tiny": electra(2, 128, 2, 64, 0.5),
+        "electra_mini": electra(4, 256, 4, 128, 0.25),
     },
 }
 SIZES = {name: shape for shapes in PUBLISHED.values() for name, shape in shapes.items()}

@@ -149,6 +149,29 @@ PRESETS = {
             "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.1},
         },
     ),
+    "electra": _encoder(
+        "Clark et al., 2020; google-research/electra",
+        size="electra_base",
+        pretrain={
+            "masked_lm": {
+                "rows": "electra_segments",
+                "pair_task": "none",
+                "unit": "piece",
+                "short_row_share": 0.05,
+                "mask_share": 0.85,  # the others stay as they are
+                "random_share": 0,
+                "copies": 0,  # masks are drawn in the step
+            },
+            "optimizer": "adam_bert",
+            "max_grad_norm": 1,  # of both networks together
+            # 10,000 of 766,000 updates; large has 2e-4 and small 5e-4.
+            "learning_rate": {"schedule": "bert_linear", "factor": 2e-4, "warmup_share": 0.013},
+        },
+        finetune={
+            "layer_decay": 0.8,  # 0.9 of large
+            "learning_rate": {"factor": 1e-4},  # 5e-5 of large
+        },
+    ),
     "gpt": Preset(
         {
             "pretrain": {

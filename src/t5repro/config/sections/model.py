@@ -39,6 +39,8 @@ class ModelSettings(Section):
     only, which reads inputs and targets as one sequence: with a causal mask (`language_model`), or
     with full visibility of the inputs (`prefix_language_model`). `encoder` is BERT's: an encoder
     only, which predicts masked pieces in pre-training, and labels and numbers in tasks.
+    `generator_detector` is ELECTRA's: a small encoder replaces masked pieces, and a second one,
+    which fine-tuning continues, tells replaced pieces from others.
     """
     target_marker: Literal["eos", "target_word"] = "eos"
     """Separator of inputs and targets in a decoder-only model: EOS as in the released code, or in
@@ -118,6 +120,17 @@ class ModelSettings(Section):
     """
     pair_separators: Literal[1, 2] = 1
     """Separators between the two segments of a task's row: one as in BERT, two as in RoBERTa."""
+    generator_width: float = Field(0.25, gt=0, le=1)
+    """Width of the generator of ELECTRA as a share of `d_model`, and of its feed-forward layers as
+    a share of `d_ff`. Its heads are as wide as those of the detector, or its only one is narrower.
+    """
+    generator_blocks: float = Field(1.0, gt=0, le=1)
+    """Blocks of the generator as a share of `num_encoder_layers`."""
+    generator_tying: Literal["none", "embeddings", "all"] = "embeddings"
+    """Weights that generator and detector share: none, all below the blocks but the projections
+    (ids, positions, token types and their norm), or all, with which `generator_width` and
+    `generator_blocks` are 1.
+    """
     relative_position_bias: Literal["per_stack", "per_layer"] = "per_stack"
     """Tables of the relative position bias: one for all blocks of a stack as in T5, or one per
     block as in umT5.
@@ -148,6 +161,29 @@ class ModelSettings(Section):
             "decoder": self.num_decoder_layers,
         }
         return {stack: blocks[stack] for stack in self.family.stacks}
+
+    @property
+    def generator(self) -> "ModelSettings":
+        """The shape of ELECTRA's generator, an encoder of its own.
+
+        Source: ELECTRA ``get_generator_config``.
+        """
+        width = round(self.d_model * self.generator_width)
+        heads = max(1, width // self.d_kv)
+        blocks = round(self.num_encoder_layers * self.generator_blocks)
+        embedding = self.embedding_width or self.d_model
+        is_projected = self.generator_tying != "none" and embedding != width
+        return self.model_copy(
+            update={
+                "architecture": "encoder",
+                "d_model": width,
+                "d_ff": round(self.d_ff * self.generator_width),
+                "d_kv": width // heads,
+                "num_heads": heads,
+                "num_encoder_layers": max(1, blocks),
+                "embedding_width": embedding if is_projected else 0,
+            }
+        )
 
     @property
     def gated(self) -> bool:
@@ -200,17 +236,19 @@ class ModelSettings(Section):
                     f"{self.architecture} does not have; set it to {default}, or "
                     "model.architecture to encoder"
                 )
-        if self.architecture != "encoder":
+        if not self.family.predicts_inputs:
             return self
         if (self.positions, self.norm, self.norm_placement) != ("learned", "layer", "post"):
             raise ValueError(
-                f"model.architecture encoder has learned positions and layer norms after residual "
-                f"connections; model.positions is {self.positions}, model.norm {self.norm}, "
-                f"model.norm_placement {self.norm_placement}: set them to learned, layer and post, "
-                "or use a size such as sizes/bert_tiny"
+                f"model.architecture {self.architecture} has learned positions and layer norms "
+                f"after residual connections; model.positions is {self.positions}, model.norm "
+                f"{self.norm}, model.norm_placement {self.norm_placement}: set them to learned, "
+                "layer and post, or use a size such as sizes/bert_tiny"
             )
         if not self.tie_embeddings:
-            raise ValueError("model.tie_embeddings is false; model.architecture encoder needs true")
+            raise ValueError(
+                f"model.tie_embeddings is false; model.architecture {self.architecture} needs true"
+            )
         repeated_blocks = max(self.block_groups, 1) * self.blocks_per_group
         if self.num_encoder_layers % repeated_blocks:
             raise ValueError(
@@ -221,6 +259,26 @@ class ModelSettings(Section):
             raise ValueError(
                 f"model.shared_parts is {self.shared_parts} and model.block_groups 0, with which "
                 "blocks share nothing; set model.block_groups to 1, or model.shared_parts to all"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _generator_is_possible(self) -> "ModelSettings":
+        if not self.family.has_generator:
+            return self
+        sizes = (self.generator_width, self.generator_blocks)
+        if self.generator_tying == "all" and sizes != (1, 1):
+            raise ValueError(
+                f"model.generator_tying is all, but model.generator_width is {sizes[0]} and "
+                f"model.generator_blocks {sizes[1]}; one network for both has one size: set both "
+                "to 1"
+            )
+        width, heads = self.generator.d_model, self.generator.num_heads
+        if not width or width % heads:
+            raise ValueError(
+                f"model.generator_width {self.generator_width} makes a generator of width {width} "
+                f"with {heads} heads of about model.d_kv {self.d_kv}; choose a share that makes "
+                "the width a multiple of model.d_kv, or less than twice as much"
             )
         return self
 
@@ -260,4 +318,5 @@ class AddedLayers(Section):
 def tuned_family(model: ModelSettings, layers: AddedLayers) -> Family:
     """Return the family that a network is fine-tuned and answers as."""
     family = model.family
-    return family.classifier if layers.answers == "labels" and family.classifier else family
+    is_classifier = layers.answers == "labels" or not family.writes_text
+    return family.classifier if is_classifier and family.classifier else family

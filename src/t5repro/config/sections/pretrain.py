@@ -39,12 +39,13 @@ class Denoiser(Section):
 class MaskedLM(Section):
     """Rows and masks of the objective `masked_lm` (BERT-style models)."""
 
-    rows: Literal["segment_pair", "sentence_pair", "full_sentences", "doc_sentences"] = (
-        "segment_pair"
-    )
+    rows: Literal[
+        "segment_pair", "sentence_pair", "full_sentences", "doc_sentences", "electra_segments"
+    ] = "segment_pair"
     """Rows: two segments of whole sentences (BERT), two sentences (`sentence_pair`), whole
     sentences across documents (`full_sentences`), or of one document (`doc_sentences`), as in
-    RoBERTa.
+    RoBERTa; or sentences of one document that fill a row, divided into one or two segments as in
+    ELECTRA (`electra_segments`).
     """
     pair_task: Literal["none", "next_sentence", "sentence_order", "sentence_structure"] = (
         "next_sentence"
@@ -55,7 +56,8 @@ class MaskedLM(Section):
     """
     short_row_share: float = Field(0.1, ge=0, le=1)
     """Share of the documents with rows of `segment_pair` of a random length below the maximum,
-    the same for all rows of a document, as in BERT's code.
+    the same for all rows of a document, as in BERT's code; of `electra_segments` the share of such
+    rows, as in ELECTRA's code (0.05).
     """
     unit: Literal["piece", "word", "ngram", "span"] = "piece"
     """Unit of the mask: pieces (BERT, RoBERTa), whole words, n-grams of 1 to 3 whole words (ALBERT)
@@ -90,8 +92,8 @@ class MaskedLM(Section):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether a row has two segments."""
-        return self.rows in ("segment_pair", "sentence_pair")
+        """Whether a row can have two segments."""
+        return self.rows in ("segment_pair", "sentence_pair", "electra_segments")
 
     @property
     def pair_classes(self) -> int:
@@ -111,9 +113,9 @@ class MaskedLM(Section):
                 f"mask_share {self.mask_share} and random_share {self.random_share} add up to more "
                 "than 1"
             )
-        if self.pair_task != "none" and not self.has_pairs:
+        if self.pair_task != "none" and self.rows not in ("segment_pair", "sentence_pair"):
             raise ValueError(
-                f"pair_task {self.pair_task} needs two segments, and rows {self.rows} have one; "
+                f"pair_task {self.pair_task} needs two segments, which rows {self.rows} lack; "
                 "set rows to segment_pair or sentence_pair, or pair_task to none"
             )
         if self.shuffle_share and self.boundary_weight:
@@ -122,6 +124,19 @@ class MaskedLM(Section):
                 "exclude each other: shuffled pieces are in no span; set one of them to 0"
             )
         return self
+
+
+class ReplacedTokens(Section):
+    """The second network of the architecture `generator_detector`, which reads replaced pieces."""
+
+    task: Literal["detection", "masked_detection", "masked_pieces", "all_pieces"] = "detection"
+    """Task on rows with the pieces that the generator drew at masked positions: whether each piece
+    is replaced (ELECTRA), only at masked positions (`masked_detection`, "ELECTRA 15%"), or the
+    original piece of masked positions (`masked_pieces`, "Replace MLM") or of all, with a
+    probability of copying (`all_pieces`, "All-Tokens MLM").
+    """
+    weight: float = Field(50.0, ge=0)
+    """Weight of the mean loss of this task, next to that of the generator."""
 
 
 class PretrainSettings(TrainingSettings):
@@ -154,6 +169,8 @@ class PretrainSettings(TrainingSettings):
     """Rows and masks of `masked_lm`. Its `targets_length` is the largest number of masked pieces in
     a row, and `noise_density` their share.
     """
+    replaced_tokens: ReplacedTokens = ReplacedTokens()
+    """Task and loss of ELECTRA's second network."""
     denoisers: tuple[Denoiser, ...] = ()
     """Denoisers of `mixture_of_denoisers`: one is drawn for each segment of a row, and its mask and
     density are used in place of `noise_mask`, `noise_density` and `mean_noise_span_length`.

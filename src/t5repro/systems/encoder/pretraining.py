@@ -25,7 +25,7 @@ def _loss(settings: PretrainStage, columns: LabelColumns) -> MaskedLoss:
     return MaskedLoss(z_loss=training.z_loss, boundary_weight=training.masked_lm.boundary_weight)
 
 
-def _rows(
+def masked_rows(
     settings: PretrainStage,
     *,
     ids: Path,
@@ -34,6 +34,7 @@ def _rows(
     sentences: Path,
     word_starts: Path,
 ) -> MaskedInputs:
+    """Open the files of a split of the corpus as rows of sentences; see `load_masked_inputs`."""
     return load_masked_inputs(
         settings.pretrain,
         ids=ids,
@@ -43,10 +44,12 @@ def _rows(
         vocab=settings.vocab,
         seed=seed,
         token_types=settings.model.token_types,
+        draws_samples=settings.model.family.has_generator,
     )
 
 
-def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch:
+def masked_padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch:
+    """Return a batch of padding with the shapes of a step."""
     training = settings.pretrain
     text = np.zeros((rows, training.inputs_length), np.int32)
     positions = np.zeros((rows, training.targets_length), np.int32)
@@ -62,5 +65,5 @@ def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch
 
 
 PRETRAINING = Training[PretrainStage](
-    family="encoder", heads=_heads, loss=_loss, rows=_rows, padding=_padding
+    family="encoder", heads=_heads, loss=_loss, rows=masked_rows, padding=masked_padding
 )
