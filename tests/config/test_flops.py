@@ -77,6 +77,8 @@ def test_a_language_model_computes_no_inputs():
         ("bert_base", 30_522, 128, 20, 23.3),
         ("roberta_base", 50_265, 512, 77, 102.7),
         ("albert_base", 30_000, 512, 20, 96.9),
+        ("electra_base", 30_522, 512, 77, 114.0),  # both networks
+        ("electra_small", 30_522, 128, 19, 2.995),
     ],
 )
 def test_a_row_of_an_encoder_takes_the_operations_of_its_formula(
@@ -96,6 +98,38 @@ def test_fine_tuning_of_an_encoder_predicts_a_label_and_no_pieces() -> None:
     assert step_flops(model, pretrained, embedding_rows=30_522) == (
         step_flops(model, fine_tuned, embedding_rows=30_522) + 3 * 2 * ends
     )
+
+
+def test_fine_tuning_of_electra_is_that_of_its_detector_alone() -> None:
+    plan = FinetuneSettings(batch_size=1, inputs_length=128)
+    detector = SIZES["electra_small"].model_copy(update={"architecture": "encoder"})
+    flops = [
+        step_flops(size, plan, embedding_rows=99) for size in (SIZES["electra_small"], detector)
+    ]
+    assert flops[0] == flops[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "judged", "predicted"),
+    [("masked_detection", 128, 0), ("masked_pieces", 0, 19), ("all_pieces", 128, 128)],
+)
+def test_the_task_of_the_second_network_decides_its_heads(task, judged, predicted) -> None:
+    model, (width, embedding) = SIZES["electra_small"], (256, 128)
+    flops = {
+        name: step_flops(
+            model,
+            PretrainSettings.model_validate(
+                {
+                    "batch_size": 1, "inputs_length": 128, "targets_length": 19,
+                    "replaced_tokens": {"task": name},
+                }
+            ),
+            embedding_rows=30_522,
+        ) // 6
+        for name in ("detection", task)
+    }  # fmt: skip
+    heads = judged * (width**2 + width) + predicted * embedding * (width + 30_522)
+    assert flops[task] - flops["detection"] == heads - 128 * (width**2 + width)
 
 
 def test_a_decoder_of_labels_predicts_pieces_only_for_its_language_model() -> None:

@@ -116,7 +116,7 @@ def test_sizes_have_the_parameters_that_their_rows_print(
             count = parameter_count(experiments[key].model, PIECES)
             assert count == pytest.approx(int(stated[1]) * 1e6, rel=HEADS), name
             checked += 1
-    assert checked == 31
+    assert checked == 39
 
 
 @pytest.mark.parametrize(

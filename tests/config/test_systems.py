@@ -48,6 +48,7 @@ LENGTHS = {
         ("albert", ("lamb", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1.76e-3)),
         ("spanbert", ("adam_fairseq", 0.999, 1e-8, 0.01, 1.0, "linear", 1e-4)),
         ("structbert", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1e-4)),
+        ("electra", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 2e-4)),
         ("gpt", ("adam_gpt", 0.999, 1e-8, 0.01, 1.0, "cosine", 2.5e-4)),
     ],
 )
@@ -65,7 +66,7 @@ def test_the_recipe_of_pretraining_is_the_published_one(system: str, expected: t
 def test_the_rows_and_masks_of_the_encoders_differ() -> None:
     recipes = {
         name: load(name, **LENGTHS).pretrain.masked_lm
-        for name in ("bert", "roberta", "albert", "spanbert", "structbert")
+        for name in ("bert", "roberta", "albert", "spanbert", "structbert", "electra")
     }
     assert {name: (one.rows, one.pair_task, one.unit) for name, one in recipes.items()} == {
         "bert": ("segment_pair", "next_sentence", "piece"),
@@ -73,10 +74,11 @@ def test_the_rows_and_masks_of_the_encoders_differ() -> None:
         "albert": ("segment_pair", "sentence_order", "ngram"),
         "spanbert": ("doc_sentences", "none", "span"),
         "structbert": ("segment_pair", "sentence_structure", "piece"),
+        "electra": ("electra_segments", "none", "piece"),
     }
-    assert len(set(recipes.values())) == 5
-    assert [recipes[name].copies for name in recipes] == [10, 0, 40, 0, 10]
-    assert [recipes[name].shuffle_share for name in recipes] == [0, 0, 0, 0, 0.05]
+    assert len(set(recipes.values())) == 6
+    assert [recipes[name].copies for name in recipes] == [10, 0, 40, 0, 10, 0]
+    assert [recipes[name].shuffle_share for name in recipes] == [0, 0, 0, 0, 0.05, 0]
 
 
 def test_the_heads_of_roberta_and_albert_have_the_dropout_of_their_code() -> None:
@@ -84,6 +86,70 @@ def test_the_heads_of_roberta_and_albert_have_the_dropout_of_their_code() -> Non
     rates = {name: load(name, **LENGTHS).finetune.classifier_dropout for name in systems}
     others = dict.fromkeys(("bert", "spanbert", "structbert"))
     assert rates == {"roberta": 0, "albert": 0.1, **others}
+
+
+def test_electra_has_the_tasks_rates_and_masks_of_its_code() -> None:
+    settings = load("electra", **LENGTHS)
+    masked_lm, finetune = settings.pretrain.masked_lm, settings.finetune
+    assert (masked_lm.mask_share, masked_lm.random_share, masked_lm.short_row_share) == (
+        0.85,
+        0,
+        0.05,
+    )
+    assert settings.pretrain.replaced_tokens.model_dump() == {"task": "detection", "weight": 50}
+    assert settings.model.generator_tying == "embeddings"
+    assert (finetune.layer_decay, finetune.learning_rate.factor) == (0.8, 1e-4)
+    assert (finetune.number_scale, finetune.doubled_tasks) == (5, ("glue_mrpc", "glue_stsb"))
+    shapes = {
+        name: load("electra", **LENGTHS, use=[f"sizes/electra_{name}"]).model.generator
+        for name in ("small", "base", "large")
+    }
+    assert {
+        name: (g.d_model, g.d_ff, g.num_heads, g.num_encoder_layers, g.embedding_width)
+        for name, g in shapes.items()
+    } == {
+        "small": (64, 256, 1, 12, 128),
+        "base": (256, 1024, 4, 12, 768),
+        "large": (256, 1024, 4, 24, 1024),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model.generator_tying": "all"}, "one network for both has one size"),
+        ({"model.generator_width": 0.21}, "makes a generator of width 161 with 2 heads"),
+        ({"pretrain.masked_lm.mask_special_pieces": True}, "replaces pieces of the text only"),
+        ({"pretrain.masked_lm.boundary_weight": 1}, "replaces pieces of the text only"),
+        ({"pretrain.masked_lm.pair_task": "next_sentence"}, "needs two segments"),
+        ({"pretrain.objective": "drop_tokens"}, "masked_lm is the objective of encoder and"),
+        ({"model.norm": "rms"}, "model.architecture generator_detector has learned positions"),
+        ({"finetune.answers": "labels"}, "belongs to language_model"),
+        ({"model.pooler_dropout": True}, "which model.architecture generator_detector does not"),
+        ({"model.block_groups": 1}, "which model.architecture generator_detector does not have"),
+    ],
+)
+def test_settings_that_contradict_a_generator_are_refused(change, message) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load("electra", **{**LENGTHS, **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model.generator_width": 0.5},
+        {"pretrain.replaced_tokens.weight": 1},
+        {"pretrain.replaced_tokens.task": "all_pieces"},
+    ],
+)
+def test_settings_of_a_generator_are_refused_where_there_is_none(change) -> None:
+    with pytest.raises(SettingsError, match="does not have|is read only with"):
+        load("bert", **{**LENGTHS, **change})
+
+
+def test_a_network_that_writes_text_has_no_scale_of_numbers() -> None:
+    with pytest.raises(SettingsError, match="which a network of labels reads"):
+        load_settings({"finetune": {"number_scale": 5}})
 
 
 def test_without_a_size_the_network_is_the_published_base() -> None:
@@ -292,7 +358,7 @@ def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(
     assert ours.tasks.names == study.finetune.groups["glue"]["tasks.names"]
 
 
-STUDIED = ("t5", "gpt", "bert", "spanbert", "roberta", "albert")  # of the committed studies
+STUDIED = ("t5", "gpt", "bert", "spanbert", "roberta", "albert")  # in the committed studies
 PAGES = {"systems": "### On the demo", "desk_systems": "### On real text"}
 
 

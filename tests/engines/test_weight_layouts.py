@@ -10,6 +10,7 @@ import tiny_training as tiny
 from t5repro.engines.weight_layouts import COLUMNS, LAYOUTS, ROWS, WHOLE, axes_of, checked_axes
 from t5repro.errors import SettingsError
 from t5repro.model.encoder import Encoder
+from t5repro.model.generator_detector import Detector, GeneratorDetector
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
 from t5repro.train.optimizer import path_of
 
@@ -30,6 +31,10 @@ def networks() -> Iterator[Any]:
     yield DecoderClassifier(GPT, labels=3, **SHAPE)
     yield Encoder(tiny.ENCODER, pair_classes=2, predicts_boundaries=True, **SHAPE)
     yield Encoder(tiny.ENCODER, labels=3, predicts_spans=True, **SHAPE)
+    apart = tiny.ELECTRA.model_copy(update={"generator_tying": "none"})
+    yield GeneratorDetector(apart, task="all_pieces", **SHAPE)
+    yield GeneratorDetector(tiny.ELECTRA, **SHAPE)
+    yield Detector(tiny.ELECTRA, labels=3, **SHAPE)
 
 
 def test_every_weight_matches_one_key_and_every_key_a_weight() -> None:

@@ -141,7 +141,15 @@ def test_options_and_the_boundary_objective_take_memory() -> None:
     )
     logits = pytest.approx(4 * 20 * 32_128 * 8)
     assert needed("spanbert_tiny", with_head) - needed("spanbert_tiny", plain) == logits
+    detection, all_pieces = (
+        PretrainSettings.model_validate({**lengths, "replaced_tokens": {"task": task}})
+        for task in ("detection", "all_pieces")
+    )
+    logits = pytest.approx(4 * 128 * 32_128 * 8)
+    assert needed("electra_tiny", all_pieces) - needed("electra_tiny", detection) == logits
     tuning = FinetuneSettings(**lengths)
+    # Of ELECTRA's two networks fine-tuning keeps the activations of one.
+    assert needed("electra_tiny", tuning) < needed("electra_tiny", detection)
     one, two = (needed("bert_tiny", tuning, texts) for texts in (1, 2))
     assert two - one == pytest.approx(
         needed("bert_tiny", tuning.model_copy(update={"batch_size": 8})) - one

@@ -23,7 +23,7 @@ PUBLISHED = {
 }
 NOT_PUBLISHED = {
     f"{system}_{name}"
-    for system in ("gpt", "bert", "spanbert", "structbert", "roberta", "albert")
+    for system in ("gpt", "bert", "spanbert", "structbert", "roberta", "albert", "electra")
     for name in ("tiny", "mini")
 }
 # Size -> rows of its own embedding, and the parameters of the body with a pooler, without heads.
@@ -46,6 +46,13 @@ WITH_HEADS = {
     "roberta_base": (50_265, 0, 124_697_433),
     "roberta_large": (50_265, 0, 355_412_057),
 }
+# Size -> parameters of the detector without a head, and of both networks in pre-training, with the
+# 30,522 rows of the released checkpoints (transformers ``ElectraModel``).
+ELECTRA = {
+    "electra_small": (13_483_008, 14_196_219),
+    "electra_base": (108_891_648, 119_386_427),
+    "electra_large": (334_092_288, 354_655_291),
+}
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -54,7 +61,7 @@ def test_published_sizes_have_the_published_number_of_parameters(name):
 
 
 def test_every_size_is_counted():
-    assert set(SIZES) == {*PUBLISHED, *BODIES, *WITH_HEADS} | NOT_PUBLISHED
+    assert set(SIZES) == {*PUBLISHED, *BODIES, *WITH_HEADS, *ELECTRA} | NOT_PUBLISHED
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -98,6 +105,25 @@ def test_heads_of_pretraining_have_the_published_number_of_parameters(name):
         # Its released table has two more rows of positions, and it has a row of token types.
         published -= 3 * SIZES[name].d_model
     assert parameter_count(SIZES[name], rows, pair_classes=pair_classes) == published
+
+
+@pytest.mark.parametrize("name", ELECTRA)
+def test_both_networks_of_electra_have_the_published_number_of_parameters(name):
+    size, (body, both) = SIZES[name], ELECTRA[name]
+    assert parameter_count(size, 30_522, labels=2) - 2 * (size.d_model + 1) == body
+    assert parameter_count(size, 30_522) == both
+
+
+@pytest.mark.parametrize("tying", ["none", "embeddings", "all"])
+@pytest.mark.parametrize("name", ["electra_tiny", "electra_mini"])
+def test_the_count_of_electra_is_that_of_a_network_that_was_built(name, tying):
+    from t5repro.model.generator_detector import GeneratorDetector
+
+    width = 1.0 if tying == "all" else SIZES[name].generator_width
+    size = SIZES[name].model_copy(update={"generator_tying": tying, "generator_width": width})
+    network = GeneratorDetector(size, embedding_rows=128, dropout_rate=0.0, seed=0)
+    built = sum(int(variable.numpy().size) for variable in network.trainable_variables)
+    assert parameter_count(size, 128) == built
 
 
 def test_depth_does_not_change_the_number_of_parameters_of_albert():

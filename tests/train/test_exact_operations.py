@@ -22,6 +22,7 @@ from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import AddedLayers, ModelSettings  # noqa: E402
 from t5repro.config.sections.training import LearningRate, TrainingSettings  # noqa: E402
 from t5repro.model import beam, decode, encoder, layers  # noqa: E402
+from t5repro.model.generator_detector import GeneratorDetector  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.operations import hashes  # noqa: E402
 from t5repro.model.transformer import DecoderClassifier  # noqa: E402
@@ -29,6 +30,7 @@ from t5repro.systems import token_loss as loss  # noqa: E402
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.finetuning import finetuning_of  # noqa: E402
+from t5repro.systems.generator_detector.loss import ReplacedTokensLoss  # noqa: E402
 from t5repro.systems.pretraining import pretraining_of  # noqa: E402
 from t5repro.train import adafactor, loop, validation  # noqa: E402
 from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
@@ -348,6 +350,43 @@ def test_an_encoder_executes_listed_operations_only(name, tiny):
 
 
 SHAPE = {"embedding_rows": 128, "dropout_rate": 0.1, "seed": 0}
+
+
+@pytest.mark.parametrize(
+    ("task", "tying"),
+    [
+        ("detection", "embeddings"),
+        ("masked_detection", "none"),
+        ("masked_pieces", "all"),
+        ("all_pieces", "embeddings"),
+    ],
+)
+def test_electra_draws_pieces_by_listed_operations_only(task, tying, tiny):
+    shape = {key: getattr(SIZES["electra_base"], key) for key in SIZES["electra_base"].stated}
+    change = {"generator_tying": tying, "generator_width": 1.0 if tying == "all" else 0.5}
+    model = ModelSettings(**{**shape, **WIDE, "embedding_width": 64, **change})
+    network = GeneratorDetector(model, task=task, **SHAPE)
+    trained = in_parts(network, ReplacedTokensLoss(task=task))
+    ids, targets = tiny.batch(3)
+    positions = np.tile(np.array([[3, 5, 1, 0]], np.int32), (len(targets), 1))
+    features = {
+        "encoder_ids": ids["encoder_ids"],
+        "encoder_segments": ids["encoder_segments"],
+        "encoder_types": (ids["encoder_ids"] % 2).astype(np.int32),
+        "target_positions": np.sort(positions),
+        "sample_draws": (positions * 3_000_017).astype(np.int32) % (1 << 24),
+    }
+    features, targets = tf.nest.map_structure(tf.constant, (features, targets[:, :4]))
+    functions = [
+        trained.loss_and_gradients,
+        functools.partial(validation.sums, trained),
+        functools.partial(validation.right_answers, trained),
+    ]
+    for function in functions:
+        operations = executed_operations(function, features, targets)
+        assert refused(operations) == []
+        executed = {operation.op for operation in operations if operation.optimised}
+        assert "_MklMatMul" in executed
 
 
 def columns_of(*answers):

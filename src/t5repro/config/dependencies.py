@@ -208,6 +208,7 @@ def _slots_follow_from(pretrain: PretrainSettings) -> dict[str, str]:
     }
     return {
         "pretrain.optimizer": pretrain.optimizer,
+        "pretrain.replaced_tokens.task": pretrain.replaced_tokens.task,  # decides heads, too
         **{
             f"the head of pretrain.masked_lm.{name}": "present" if exists else "absent"
             for name, exists in heads.items()

@@ -29,6 +29,11 @@ def check_mesh(
             "ids",
         ),
     }
+    if model.family.has_generator:
+        divided["the heads of the generator (model.generator_width)"] = (
+            model.generator.num_heads,
+            "heads",
+        )
     for name, (size, parts) in divided.items():
         if size % mesh.model:
             raise ValueError(

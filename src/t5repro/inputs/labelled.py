@@ -178,8 +178,7 @@ def load_labelled_inputs(
         options_first=settings.tasks.options_first,
     )
     tasks = [
-        _encoded_task(encoder, name, path, predicts_spans=settings.model.family.has_span_head)
-        for name, path in sorted(examples.items())
+        _encoded_task(encoder, name, path, settings) for name, path in sorted(examples.items())
     ]
     columns = LabelColumns({task.name: task.examples.answer for task in tasks})
     # Rows of all tasks in one list, task after task: the index of a row names it in the mixture.
@@ -270,10 +269,14 @@ class EncodedTask(NamedTuple):
 
 
 def _encoded_task(
-    encoder: TaskRowEncoder, name: str, path: Path, *, predicts_spans: bool
+    encoder: TaskRowEncoder, name: str, path: Path, settings: FinetuneStage
 ) -> EncodedTask:
     """Read and encode the examples of one task."""
-    examples = read_labelled(path, predicts_spans=predicts_spans)
+    examples = read_labelled(path, predicts_spans=settings.model.family.has_span_head)
+    if examples.answer.kind == "number":
+        examples = examples.scaled(settings.finetune.number_scale)
+    if name in settings.finetune.doubled_tasks:
+        examples = examples.doubled(path)
     encoded = encoder.rows(examples.texts, task=name, answer=examples.answer)
     return EncodedTask(name, examples, _drawn_rows(encoded, examples), len(encoded.cut))
 

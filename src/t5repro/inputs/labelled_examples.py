@@ -1,7 +1,7 @@
 """Training examples with labels, options, numbers, spans or tags as answers, from their files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,33 @@ class LabelledExamples:
     answer: TaskAnswer
     left_out: int = 0
     tags: Sequence[Sequence[int]] = ()
+
+    def scaled(self, scale: float) -> "LabelledExamples":
+        """Return the examples with numbers divided by a scale, which their answer knows."""
+        return replace(
+            self,
+            targets=[target / scale for target in self.targets],
+            answer=self.answer._replace(scale=scale),
+        )
+
+    def doubled(self, path: Path) -> "LabelledExamples":
+        """Return each example twice, the second time with its two segments in reverse order.
+
+        Args:
+            path: file of the examples, for messages.
+
+        Raises:
+            ArtifactError: they have spans, tags, options or not two segments.
+
+        Source: ELECTRA ``classification_tasks`` with ``double_unordered``.
+        """
+        if self.answer.kind not in ("label", "number") or self.answer.segments != 2:
+            raise ArtifactError(
+                f"{path} has rows that have not two segments with a label or a number, which could "
+                "change places; take the task out of finetune.doubled_tasks"
+            )
+        swapped = [text._replace(segments=text.segments[::-1]) for text in self.texts]
+        return replace(self, texts=[*self.texts, *swapped], targets=[*self.targets] * 2)
 
 
 def read_labelled(path: Path, *, predicts_spans: bool) -> LabelledExamples:

@@ -28,11 +28,13 @@ class TaskAnswer(NamedTuple):
         words: of its labels, options or tags by index; of a span, the text of no answer, if a
             question may have none; empty for a number.
         segments: of each example; 0 if examples differ.
+        scale: of a number, which the head predicts divided by it.
     """
 
     kind: Kind
     words: Words = ()
     segments: int = 0
+    scale: float = 1.0
 
     @property
     def columns(self) -> int:
@@ -90,6 +92,9 @@ class LabelColumns:
     def as_text(self) -> str:
         """Return the answers as JSON, for the file of the weights."""
         answers = {task: answer._asdict() for task, answer in self.answers.items()}
+        for fields in answers.values():
+            if fields["scale"] == 1:  # as in files from before numbers had a scale
+                del fields["scale"]
         return json.dumps(answers, ensure_ascii=False)
 
     @classmethod
@@ -116,10 +121,12 @@ class LabelColumns:
 NO_COLUMNS = LabelColumns({})
 
 
-def _answer(kind: Kind, words: list[str], segments: int) -> TaskAnswer:
+def _answer(kind: Kind, words: list[str], segments: int, scale: float = 1.0) -> TaskAnswer:
     """Return an answer of `LabelColumns.as_text`."""
     if kind not in KINDS or not isinstance(segments, int):
         raise TypeError(f"{kind!r} is none of {KINDS}, or {segments!r} no number of segments")
     if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
         raise TypeError(f"{words!r} are no texts")
-    return TaskAnswer(kind, tuple(words), segments)
+    if not isinstance(scale, int | float) or not scale > 0:
+        raise TypeError(f"{scale!r} is no scale of numbers")
+    return TaskAnswer(kind, tuple(words), segments, scale)

@@ -65,7 +65,8 @@ def below(share_N: Tensor, total_N: Tensor) -> Tensor:
 
 def _reached(sums_NK: Tensor, share_N: Tensor) -> Tensor:
     """Return the index of the first sum that exceeds a share, int32."""
-    return ops.sum(ops.cast(sums_NK <= share_N[:, None], "int32"), axis=-1)
+    count_N = ops.sum(ops.cast(sums_NK <= share_N[:, None], "int32"), axis=-1)
+    return ops.cast(count_N, "int32")  # a sum may widen
 
 
 def placed(values_BL: Tensor, positions_BM: Tensor, new_BM: Tensor, is_masked_BM: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ def task_answers(
         )
     row_logits = np.array([values[first : first + width] for values in logits])
     if answer.kind == "number":
-        return TaskTexts([f"{value:.{DECIMALS}f}" for (value,) in row_logits])
+        return TaskTexts([f"{value * answer.scale:.{DECIMALS}f}" for (value,) in row_logits])
     # A row has the columns of its labels, or an example the single columns of its options.
     example_logits = row_logits.reshape(rows.examples, -1)
     return TaskTexts([answer.words[index] for index in np.argmax(example_logits, axis=1)])

@@ -169,6 +169,8 @@ PRESETS = {
         },
         finetune={
             "layer_decay": 0.8,  # 0.9 of large
+            "number_scale": 5,  # of STS-B
+            "doubled_tasks": ["glue_mrpc", "glue_stsb"],  # double_unordered
             "learning_rate": {"factor": 1e-4},  # 5e-5 of large
         },
     ),

@@ -6,7 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from t5repro.config.field import Name, Section
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.config.sections.model import AddedLayers, ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.config.sections.tasks import TaskNames, TasksSettings
 from t5repro.config.sections.training import LearningRate, TrainingSettings
@@ -62,6 +62,14 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Probability of dropout before the layer of labels, and before the pooler with
     `model.pooler_dropout`. If absent, `finetune.dropout_rate`.
     """
+    number_scale: float = Field(1.0, gt=0)
+    """Number that a network of labels is trained on the numbers of tasks divided by, and that its
+    predictions are multiplied with: 5 in ELECTRA, whose only such task is STS-B.
+    """
+    doubled_tasks: tuple[Name, ...] = ()
+    """Tasks with two segments of which a network of labels reads each training row in both orders,
+    as two rows: MRPC and STS-B in ELECTRA.
+    """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""
 
@@ -102,6 +110,12 @@ def check_finetuning(
         raise ValueError(
             f"finetune.layer_decay is {finetune.layer_decay}, but blocks that share "
             "weights (model.block_groups) have no layer of their own; set it to 1"
+        )
+    writes_text = tuned_family(model, finetune).writes_text
+    if writes_text and (finetune.number_scale != 1 or finetune.doubled_tasks):
+        raise ValueError(
+            f"finetune.number_scale is {finetune.number_scale} and finetune.doubled_tasks "
+            f"{list(finetune.doubled_tasks)}, which a network of labels reads; set them to 1 and []"
         )
     if unknown := sorted(set(finetune.mixture_weights) - set(tasks.names)):
         raise ValueError(

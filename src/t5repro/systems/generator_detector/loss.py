@@ -82,8 +82,9 @@ class ReplacedTokensLoss(MaskedLoss):
         states = network.generated(features, training=True)
         logits = network.masked_logits(states, features["target_positions"])
         summed = ops.sum(token_losses(targets, logits, self.z_loss))
-        # Drawn ids have no gradient: the second loss moves the generator by shared weights only.
-        rows = replaced_rows(features, targets, ops.stop_gradient(logits))
+        # Drawn ids are counts of comparisons, without a gradient: the second loss moves the
+        # generator by shared weights only.
+        rows = replaced_rows(features, targets, logits)
         read = network.encode(features | {"encoder_ids": rows.ids}, training=True)
         losses = TASKS[self.task](network, read, rows, features, targets)
         return summed + weights["replaced"] * ops.sum(losses)
@@ -157,7 +158,8 @@ def detection_losses(labels_BL: Tensor, logits_BL: Tensor) -> Tensor:
 
 def _tail(x: Tensor) -> Tensor:
     """Return log(1 + exp(-|x|))."""
-    return ops.log(1.0 + ops.exp(-ops.maximum(x, -x)))
+    # A minimum: Grappler would join a negation to the exponential, with bits of its own (D-043).
+    return ops.log(1.0 + ops.exp(ops.minimum(x, -x)))
 
 
 def _detection(
