@@ -11,7 +11,7 @@ import sentencepiece
 
 pytest.importorskip("keras")
 from t5repro.errors import ArtifactError, CheckpointError, RawDataError, VocabularyError
-from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
+from t5repro.model.checkpoints import load_weights, read_arrays, weight_variables, write_arrays
 from t5repro.model.foreign_vocabulary import ForeignVocabulary
 from t5repro.model.foreign_weights import read_foreign
 from t5repro.publish.tokenizer_files import VocabularyFiles
@@ -94,6 +94,30 @@ def test_what_the_network_lacks_is_refused_by_name(folder, config, drop, add, me
     change(folder, config, drop, add)
     with pytest.raises(CheckpointError, match=message):
         read_foreign(folder)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64", "bool"])
+def test_quantized_weights_are_refused_with_their_type(kind, folder, tmp_path):
+    name = "encoder.block.0.layer.0.SelfAttention.q.weight"
+    array = read_arrays(folder / "model.safetensors")[name]
+    change(folder, add={name: np.rint(array / np.abs(array).max() * 100).astype(kind)})
+    with pytest.raises(CheckpointError, match=rf"'{name}' has numbers of the type {kind}; only .*"):
+        import_weights(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_quantized_weights_of_this_project_are_refused_too(folder, tmp_path, make_model):
+    model = make_model(seed=3)
+    arrays = {name: item.numpy() for name, item in weight_variables(model).items()}
+    path = tmp_path / "own" / "weights.safetensors"
+    path.parent.mkdir()
+    write_arrays(path, {name: np.ones_like(array, np.int8) for name, array in arrays.items()})
+    with pytest.raises(CheckpointError, match=r"numbers of the type int8 \([0-9]+ such arrays\)"):
+        read_foreign(path.parent)
+    before = model.weights[0].numpy()
+    with pytest.raises(CheckpointError, match="of the type int8, the model needs float32"):
+        load_weights(path, model)
+    np.testing.assert_array_equal(model.weights[0].numpy(), before)
 
 
 def test_known_leftovers_are_read_without_effect(folder):

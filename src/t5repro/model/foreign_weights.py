@@ -173,6 +173,7 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
 
 def _read_own(folder: Path) -> ForeignWeights:
     weights = read_arrays(folder / WEIGHTS)
+    leftovers.check_numbers(folder, weights)
     manifest = folder / MANIFEST
     record = read_json(manifest) if manifest.is_file() else {}
     settings = record.get("settings", {}).get("model", {})
@@ -209,6 +210,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         raise CheckpointError(f"{path} has {layers} layers, the weights have {len(arrays)} arrays")
     leftovers.check_configuration(path, config)
     arrays = add_shared_arrays(arrays, path, config, model)
+    leftovers.check_numbers(folder, arrays)
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
     leftovers.check_shape(path, weights, model)
@@ -257,6 +259,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
     weights = {}
     for name in weight_names(model):
         value = np.asarray(keras_hub_variable(backbone, name).numpy())
+        leftovers.check_numbers(folder, {name.keras_hub: value})
         weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
     vocabulary = sentencepiece_in(folder / HUB_VOCABULARY)
     return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)

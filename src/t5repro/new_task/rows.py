@@ -236,6 +236,8 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         # The likely separator, which the user can then name.
         separator = next((name for sign, name in SEPARATORS.items() if sign in header[0]), "")
         cure = f"the cells are separated by {separator}: {CURE}" if separator else CURE
+        if path.suffix == ".tsv" and "," in header[0]:
+            cure = "the cells are separated by commas: give its name the ending .csv"
         raise invalid_data(
             f"{path} line 1", "found one column", header[0], "two columns or more", cure
         )
