@@ -116,7 +116,7 @@ def test_a_database_and_utf_16_without_its_mark_are_named(tmp_path: Path) -> Non
         ("rows.csv", JSON.encode(), r"is JSON in place of comma-.* the ending \.jsonl if"),
         ("rows.csv", b'{"text": "a", "label": "b"}\n' * 9, r"is JSON in .* the ending \.jsonl"),
         ("rows.jsonl", JSON.encode(), r"is one array of JSON .* jq -c"),
-        ("rows.parquet", ROWS.encode(), r"is plain text in place of Parquet; .* such as \.csv"),
+        ("rows.parquet", ROWS.encode(), r"cannot be read: .Parquet magic bytes .*allowed: Parquet"),
         ("rows.tsv", ROWS.encode(), r"separated by commas: give its name the ending \.csv"),
     ],
 )
@@ -146,10 +146,24 @@ def test_a_page_in_place_of_a_text_is_named_and_markup_within_a_text_stays(tmp_p
     assert "<!DOCTYPE HTML>" in row.text
 
 
-def test_a_file_that_its_name_says_to_be_packed_is_packed(tmp_path: Path) -> None:
-    packed = tmp_path / "rows.jsonl.gz"
-    packed.write_bytes(FORMS["gzip"])
-    refuse_other_form(packed)
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("rows.jsonl.gz", FORMS["gzip"]),
+        ("rows.txt.zst", FORMS["Zstandard"]),
+        ("rows.parquet", written(pq.write_table)),
+        ("rows.csv", b"\xef\xbb\xbf" + ROWS.encode()),
+        ("rows.tsv", b"<a>\t[b]\n1 {x}\t2\n"),
+        ("rows.jsonl", b'\n{"text": "[1]"}\n'),
+        ("squad.json", b'{"data": []}'),
+        ("empty.csv", b""),
+    ],
+)
+def test_a_file_of_the_form_that_its_name_says_is_opened(
+    name: str, data: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    refuse_other_form(tmp_path / name)
 
 
 def test_lists_and_json_of_another_form_are_named(tmp_path: Path) -> None:

@@ -123,12 +123,6 @@ FORMS = (
         "write an object a line, as jq -c '.[]' does",
         {".jsonl", ".ndjson"},
     ),
-    _form(
-        "plain text",
-        rb"[\t\n\r -~]{4}",
-        "give its name the ending of its form, such as .csv",
-        {".parquet"},
-    ),
 )
 
 
