@@ -175,7 +175,7 @@ def read_json(path: Path) -> Any:
         if form := other_form(path, data[:FIRST_BYTES]):
             raise FormError(in_place(path, form)) from error
         raise ArtifactError(
-            f"{path} is not JSON ({error}); delete it and rerun its stage"
+            f"{path} is not JSON ({error}); delete it and rerun its stage, or get it again"
         ) from error
 
 

@@ -120,6 +120,40 @@ def test_quantized_weights_of_this_project_are_refused_too(folder, tmp_path, mak
     np.testing.assert_array_equal(model.weights[0].numpy(), before)
 
 
+def divided(folder, *shards):
+    """Write the arrays of a folder as shards, each with the names that it has."""
+    arrays = read_arrays(folder / "model.safetensors")
+    places = {}
+    for number, choose in enumerate(shards):
+        file = f"model-{number}.safetensors"
+        part = {name: array for name, array in arrays.items() if choose(name)}
+        write_arrays(folder / file, part)
+        places = dict.fromkeys(part, file) | places
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+
+def test_shards_have_each_array_once_and_no_whole_file_beside_them(folder):
+    whole = read_foreign(folder).weights
+    divided(folder, lambda name: "encoder" in name, lambda name: "encoder" not in name)
+    with pytest.raises(CheckpointError, match=r"has model.safetensors and the shards of .*delete"):
+        read_foreign(folder)
+    (folder / "model.safetensors").rename(folder / "whole.safetensors")
+    for name, array in read_foreign(folder).weights.items():
+        np.testing.assert_array_equal(array, whole[name])
+    (folder / "whole.safetensors").rename(folder / "model.safetensors")
+    divided(folder, lambda name: "encoder" in name, lambda name: True)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"model-1.safetensors has 'encoder.* which another"):
+        read_foreign(folder)
+
+
+@pytest.mark.parametrize("shape", [(0, 24), (24, 0), (), (24,)])
+def test_an_array_without_numbers_or_axes_is_no_weight(shape, folder):
+    change(folder, add={"encoder.block.0.layer.0.SelfAttention.q.weight": np.zeros(shape, "f4")})
+    with pytest.raises(CheckpointError, match="not those of a T5 encoder-decoder"):
+        read_foreign(folder)
+
+
 def test_known_leftovers_are_read_without_effect(folder):
     weights = read_foreign(folder).weights
     change(

@@ -208,7 +208,7 @@ def opened(path: Path) -> Iterator[Any]:
             ) from error
         raise ArtifactError(
             f"{path} is not a safetensors file that numpy can read ({error}); delete it and rerun "
-            "its stage, or save it again as float32"
+            "its stage, get it again, or save it again as float32"
         ) from error
 
 

@@ -220,7 +220,12 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
 
 
 def _face_arrays(folder: Path) -> Arrays:
-    index = folder / FACE_INDEX
+    index, whole = folder / FACE_INDEX, folder / FACE_WEIGHTS
+    if index.is_file() and whole.is_file():  # transformers reads the latter, other programs do not
+        raise CheckpointError(
+            f"{folder} has {FACE_WEIGHTS} and the shards of {FACE_INDEX}; delete those that are "
+            "not meant"
+        )
     if index.is_file():
         try:
             names = sorted({str(name) for name in read_json(index)["weight_map"].values()})
@@ -232,7 +237,13 @@ def _face_arrays(folder: Path) -> Arrays:
     for name in names:
         if Path(name).name != name:
             raise CheckpointError(f"{index} names {name!r}, which is outside the folder; refused")
-        arrays |= read_arrays(folder / name)
+        shard = read_arrays(folder / name)
+        if repeated := sorted(arrays.keys() & shard.keys()):
+            raise CheckpointError(
+                f"{folder / name} has {repeated[0]!r}, which another file of {index} has too; get "
+                "the folder again"
+            )
+        arrays |= shard
     return arrays
 
 
