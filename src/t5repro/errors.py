@@ -79,6 +79,10 @@ class ArtifactError(T5ReproError):
     """A file that an earlier stage wrote is missing or damaged."""
 
 
+class FormError(ArtifactError, RawDataError):
+    """A file has another form than its name says."""
+
+
 class CheckpointError(T5ReproError):
     """Weights do not fit the model they are loaded into."""
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.artifacts import MANIFEST
-from t5repro.errors import ArtifactError, RawDataError, storage_error
+from t5repro.errors import ArtifactError, FormError, storage_error
+from t5repro.file_forms import FIRST_BYTES, Form, in_place, other_form
 from t5repro.strict_json import MAX_BYTES, parse_json, parse_line
 
 HASH_BLOCK_BYTES = 1 << 20
@@ -27,25 +28,32 @@ SPILL_SUFFIX = "-spill"  # of a temporary folder
 LINE_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 # The first key of a manifest: SHA-256 of its text with zeros in this place.
 NO_CHECKSUM = "0" * 64
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # how a pointer begins
 CONFLICT = re.compile(rb"^<{7}( |\r?$)", re.MULTILINE)  # how a conflict of git begins
 CHECKSUM = re.compile(rb'\{\n  "checksum": "([0-9a-f]{64})",\n')
 
 
-def refuse_lfs_pointer(path: Path) -> None:
+def refuse_other_form(path: Path) -> None:
     """Refuse what is there in place of a file, before it is opened by a library.
 
     Raises:
         OSError: it is missing, a folder, a pipe or a device.
-        RawDataError: it is a pointer of git LFS, which a clone without LFS has.
+        FormError: it has another form than its name says, such as gzip, a page of HTML, or a
+            pointer of git LFS, which a clone without LFS has.
     """
     check_is_file(path)
     with path.open("rb") as handle:
-        if handle.read(len(LFS_POINTER)) == LFS_POINTER:
-            raise RawDataError(
-                f"{path} is a pointer of git LFS in place of the file; run git lfs pull in its "
-                "repository, or download the file itself"
-            )
+        first_bytes = handle.read(FIRST_BYTES)
+    if form := other_form(path, first_bytes):
+        raise FormError(in_place(path, form))
+
+
+def form_of(path: Path) -> Form | None:
+    """Return the form of a file that its reader cannot read, if the table has it.
+
+    Not to be asked before: weights begin with any bytes.
+    """
+    with path.open("rb") as handle:
+        return other_form(None, handle.read(FIRST_BYTES))
 
 
 def check_is_file(path: Path) -> os.stat_result:
@@ -146,11 +154,10 @@ def read_json(path: Path) -> Any:
 
     Raises:
         ArtifactError: it is missing or is not JSON.
+        FormError: it has another form, such as a pointer of git LFS.
     """
     try:
         data = read_file(path)
-        if data.startswith(LFS_POINTER):
-            refuse_lfs_pointer(path)
         return parse_json(data)
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} is missing; run the stage that writes it") from error
@@ -165,8 +172,10 @@ def read_json(path: Path) -> Any:
             f"{path} cannot be read: {error.strerror}; delete it and rerun its stage"
         ) from error
     except ValueError as error:
+        if form := other_form(path, data[:FIRST_BYTES]):
+            raise FormError(in_place(path, form)) from error
         raise ArtifactError(
-            f"{path} is not JSON ({error}); delete it and rerun its stage"
+            f"{path} is not JSON ({error}); delete it and rerun its stage, or get it again"
         ) from error
 
 

@@ -20,6 +20,7 @@ ORDER = (  # from the lowest layer to the highest
         "artifacts",
         "cpu_dispatch",
         "errors",
+        "file_forms",
         "stages",
         "strict_json",
         "task_facts",

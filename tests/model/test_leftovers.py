@@ -11,7 +11,7 @@ import sentencepiece
 
 pytest.importorskip("keras")
 from t5repro.errors import ArtifactError, CheckpointError, RawDataError, VocabularyError
-from t5repro.model.checkpoints import read_arrays, weight_variables, write_arrays
+from t5repro.model.checkpoints import load_weights, read_arrays, weight_variables, write_arrays
 from t5repro.model.foreign_vocabulary import ForeignVocabulary
 from t5repro.model.foreign_weights import read_foreign
 from t5repro.publish.tokenizer_files import VocabularyFiles
@@ -93,6 +93,64 @@ def test_weights_that_are_no_numbers_are_refused(folder, value):
 def test_what_the_network_lacks_is_refused_by_name(folder, config, drop, add, message):
     change(folder, config, drop, add)
     with pytest.raises(CheckpointError, match=message):
+        read_foreign(folder)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64", "bool"])
+def test_quantized_weights_are_refused_with_their_type(kind, folder, tmp_path):
+    name = "encoder.block.0.layer.0.SelfAttention.q.weight"
+    array = read_arrays(folder / "model.safetensors")[name]
+    change(folder, add={name: np.rint(array / np.abs(array).max() * 100).astype(kind)})
+    with pytest.raises(CheckpointError, match=rf"'{name}' has numbers of the type {kind}; only .*"):
+        import_weights(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_quantized_weights_of_this_project_are_refused_too(folder, tmp_path, make_model):
+    model = make_model(seed=3)
+    arrays = {name: item.numpy() for name, item in weight_variables(model).items()}
+    path = tmp_path / "own" / "weights.safetensors"
+    path.parent.mkdir()
+    write_arrays(path, {name: np.ones_like(array, np.int8) for name, array in arrays.items()})
+    with pytest.raises(CheckpointError, match=r"numbers of the type int8 \([0-9]+ such arrays\)"):
+        read_foreign(path.parent)
+    before = model.weights[0].numpy()
+    with pytest.raises(CheckpointError, match="of the type int8, the model needs float32"):
+        load_weights(path, model)
+    np.testing.assert_array_equal(model.weights[0].numpy(), before)
+
+
+def divided(folder, *shards):
+    """Write the arrays of a folder as shards, each with the names that it has."""
+    arrays = read_arrays(folder / "model.safetensors")
+    places = {}
+    for number, choose in enumerate(shards):
+        file = f"model-{number}.safetensors"
+        part = {name: array for name, array in arrays.items() if choose(name)}
+        write_arrays(folder / file, part)
+        places = dict.fromkeys(part, file) | places
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+
+def test_shards_have_each_array_once_and_no_whole_file_beside_them(folder):
+    whole = read_foreign(folder).weights
+    divided(folder, lambda name: "encoder" in name, lambda name: "encoder" not in name)
+    with pytest.raises(CheckpointError, match=r"has model.safetensors and the shards of .*delete"):
+        read_foreign(folder)
+    (folder / "model.safetensors").rename(folder / "whole.safetensors")
+    for name, array in read_foreign(folder).weights.items():
+        np.testing.assert_array_equal(array, whole[name])
+    (folder / "whole.safetensors").rename(folder / "model.safetensors")
+    divided(folder, lambda name: "encoder" in name, lambda name: True)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"model-1.safetensors has 'encoder.* which another"):
+        read_foreign(folder)
+
+
+@pytest.mark.parametrize("shape", [(0, 24), (24, 0), (), (24,)])
+def test_an_array_without_numbers_or_axes_is_no_weight(shape, folder):
+    change(folder, add={"encoder.block.0.layer.0.SelfAttention.q.weight": np.zeros(shape, "f4")})
+    with pytest.raises(CheckpointError, match="not those of a T5 encoder-decoder"):
         read_foreign(folder)
 
 

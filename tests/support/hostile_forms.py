@@ -1,6 +1,7 @@
 """Hostile forms of files: what bad merges, full disks and attackers make of JSON and YAML."""
 
 import contextlib
+import gzip
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -38,6 +39,17 @@ CONTENTS = {
     "aliases": b"a: &a [x, x]\nb: &b [*a, *a]\n" + b"c: *b\n",
     "itself": b"&a [*a]",
     "git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "gzip": gzip.compress(b"{}", mtime=0),
+    "page": b"<!DOCTYPE html>\n<title>Sign in</title>\n",
+    "mark": b'\xef\xbb\xbf{"format": 3, "start": null}',
+    "twice by escape": b'{"outputs": [], "\\u006futputs": [], "stages": {}, "\\u0073tages": {}}',
+    "paths": (
+        b'{"rule": "a", "inputs": [{"path": "a\\u0000b", "sha256": "0", "bytes": -1}], '
+        b'"outputs": [{"path": "/etc/passwd", "sha256": true, "bytes": 1e300}], "stages": '
+        b'{"../a": {"outs": [{"path": "a\\u0000b", "md5": "../0", "size": -1}]}}}'
+    ),
+    "merge": b"a: &a {b: 1}\nc: {<<: [*a, *a]}\nd: 010\ne: 2026-13-45\nf: 0x\n",
+    "tags": b"a: !!binary ---\nb: !!timestamp x\nc: !!set {d}\n? [1, 2]\n: 3\n",
     "conflict": b"<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> other\n",
 }
 # Of what the file was.

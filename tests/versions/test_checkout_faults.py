@@ -11,7 +11,7 @@ from checkout import ROOT
 
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
-from t5repro.files import LFS_POINTER
+from t5repro.file_forms import LFS_POINTER
 from t5repro.versions import checkout_faults
 from t5repro.versions.checkout_faults import CHECKS
 

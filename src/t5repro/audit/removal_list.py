@@ -16,7 +16,7 @@ from t5repro.audit.find import source_kind
 from t5repro.config.credentials import check_no_credentials
 from t5repro.config.hosts import address_form, domain_name, host_of
 from t5repro.errors import LineageError, SettingsError
-from t5repro.files import read_file
+from t5repro.files import read_file, refuse_other_form
 
 COLUMNS = ("kind", "value", "request", "reason", "date")
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -110,8 +110,10 @@ def read_removal_list(path: Path, *, reason: str, host: str = "") -> list[Reques
     Raises:
         LineageError: the list cannot be read, or has no request, or lines that are none; the
             message has each.
+        FormError: it has another form than its name says.
     """
     try:
+        refuse_other_form(path)
         # Excel writes a byte order mark, which would be a part of the first column.
         text = read_file(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from t5repro.errors import RawDataError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 
 
 def listed_lines(path: Path) -> Iterator[str]:
@@ -12,10 +12,10 @@ def listed_lines(path: Path) -> Iterator[str]:
 
     Raises:
         OSError: it is missing or no file.
-        RawDataError: it is a pointer of git LFS, is not UTF-8, or has the marks of a conflict of
-            git, the lines of which would be entries.
+        RawDataError: it has another form than its name says, is not UTF-8, or has the marks of a
+            conflict of git, the lines of which would be entries.
     """
-    refuse_lfs_pointer(path)
+    refuse_other_form(path)
     try:
         with path.open(encoding="utf-8") as handle:
             for number, line in enumerate(handle, start=1):

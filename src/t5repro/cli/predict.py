@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from t5repro.cli.arguments import add_experiment
 from t5repro.cli.parsers import Commands, add_command
-from t5repro.errors import ArtifactError, RawDataError, SettingsError
+from t5repro.errors import ArtifactError, FormError, RawDataError, SettingsError
+from t5repro.file_forms import FIRST_BYTES, in_place, other_form
 from t5repro.strict_json import parse_json
 
 if TYPE_CHECKING:
@@ -157,10 +158,13 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[tuple[Any, str]]:
     name = arguments.file or "standard input"
     try:
         with arguments.file.open("rb") if arguments.file else sys.stdin.buffer as stream:
-            # As bytes: `str.splitlines` would also divide at U+2028 within a text.
-            lines = stream.read().removeprefix(BOM_UTF8).splitlines()
+            # Lines of bytes: `str.splitlines` would also divide at U+2028 within a text.
+            data = stream.read()
     except OSError as error:
         raise RawDataError(f"{name}: {error.strerror}; name a file with a text per line") from error
+    if arguments.file and (form := other_form(arguments.file, data[:FIRST_BYTES])):
+        raise FormError(in_place(arguments.file, form))
+    lines = data.removeprefix(BOM_UTF8).splitlines()
     has_objects = arguments.file is not None and arguments.file.suffix == ".jsonl"
     for number, line in enumerate(lines, start=1):
         location = f"{name} line {number}"

@@ -100,6 +100,11 @@ def construct(root: yaml.Node, name: str) -> Any:
         return yaml.SafeLoader("").construct_document(root)
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise SettingsError(f"{name} is not YAML: {error}") from error
+    except (AttributeError, LookupError, TypeError) as error:  # of PyYAML, for `!!timestamp x`
+        raise SettingsError(
+            f"{name} is not YAML: a tag (!!) names another type than the value beside it has; "
+            "remove the tag"
+        ) from error
 
 
 def parse_yaml(text: str, name: str) -> Any:

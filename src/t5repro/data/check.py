@@ -8,7 +8,7 @@ from t5repro.config.sections.data import DataSettings, RawFiles
 from t5repro.config.withdrawn import FILES, read_files
 from t5repro.data.paths import check_links, raw_path
 from t5repro.errors import RawDataError
-from t5repro.files import refuse_lfs_pointer, sha256_of, write_manifest
+from t5repro.files import refuse_other_form, sha256_of, write_manifest
 from t5repro.jobs.corpus import DataJob
 from t5repro.progress import Progress
 
@@ -75,13 +75,13 @@ def check_hash(file: RawFile) -> str:
     """Return the hash of a raw file, after checking that it is the expected one, if there is one.
 
     Raises:
-        RawDataError: it is missing, a pointer of git LFS, or its hash differs.
+        RawDataError: it is missing, has another form than its name says, or its hash differs.
     """
     origin = file.source.origin
     if not file.path.is_file():
         raise RawDataError(f"{file.path} is missing; get it from {origin} and put it there")
     # Readers of lists would take its lines for words or addresses.
-    refuse_lfs_pointer(file.path)
+    refuse_other_form(file.path)
     actual = sha256_of(file.path)
     if file.sha256 and actual != file.sha256:
         raise RawDataError(

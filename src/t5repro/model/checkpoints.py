@@ -14,14 +14,15 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from t5repro.errors import ArtifactError, CheckpointError
-from t5repro.files import refuse_lfs_pointer, write_bytes
+from t5repro.errors import ArtifactError, CheckpointError, FormError
+from t5repro.files import form_of, refuse_other_form, write_bytes
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Dropout
 
 Arrays = dict[str, np.ndarray]
 
 LABELS = "labels"  # entry of the metadata of a file of weights
+WHOLE_NUMBERS = "iub"  # kinds of NumPy's types, with truth values
 STATE_SECTIONS = ("weights", "optimizer", "noise")
 LOOP_SECTION = "others"  # of a state file: the arrays of the training loop
 
@@ -191,18 +192,23 @@ def opened(path: Path) -> Iterator[Any]:
 
     Raises:
         ArtifactError: it is missing or damaged.
-        RawDataError: it is a pointer of git LFS.
+        FormError: it has another form than its name says.
     """
     if not path.is_file():
         raise ArtifactError(f"{path} is missing; run the stage that writes it")
-    refuse_lfs_pointer(path)
+    refuse_other_form(path)
     try:
         with safe_open(path, framework="numpy") as arrays:
             yield arrays
     except (SafetensorError, AttributeError) as error:  # the latter for types that numpy lacks
+        if form := form_of(path):
+            raise FormError(
+                f"{path} is {form.name} in place of safetensors; get it again, or have its library "
+                "save it as safetensors"
+            ) from error
         raise ArtifactError(
             f"{path} is not a safetensors file that numpy can read ({error}); delete it and rerun "
-            "its stage, or save it again as float32"
+            "its stage, get it again, or save it again as float32"
         ) from error
 
 
@@ -250,8 +256,8 @@ def assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str)
     """Set `variables` to `arrays`, all or none.
 
     Raises:
-        CheckpointError: an array is missing, superfluous or of another shape; the message names
-            the `owner` of the variables.
+        CheckpointError: an array is missing, superfluous, of another shape or of whole numbers in
+            place of weights; the message names the `owner` of the variables.
     """
     # All checks come first, so that a refused file leaves the variables unchanged.
     for name, variable in variables.items():
@@ -263,6 +269,12 @@ def assign(path: Path, arrays: Arrays, variables: Mapping[str, Any], owner: str)
             raise CheckpointError(
                 f"{path}: {name!r} has shape {arrays[name].shape}, {owner} needs "
                 f"{tuple(variable.shape)}; check the model and vocab settings"
+            )
+        # Keras would convert them: int8 values without their scales are other weights.
+        if arrays[name].dtype.kind in WHOLE_NUMBERS and "float" in str(variable.dtype):
+            raise CheckpointError(
+                f"{path}: {name!r} has numbers of the type {arrays[name].dtype}, {owner} needs "
+                f"{variable.dtype}; was it quantized?"
             )
     for name in arrays:
         if name not in variables:

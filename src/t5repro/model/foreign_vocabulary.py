@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from t5repro.errors import VocabularyError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 from t5repro.model import leftovers
 from t5repro.model.weight_names import Arrays
 from t5repro.vocab.adopted.files import files_beside, find_vocabulary, published_vocabulary
@@ -40,7 +40,7 @@ def sentencepiece_in(path: Path) -> ForeignVocabulary | None:
     """Return the vocabulary of a SentencePiece model, unchanged; None if there is no file."""
     if not path.is_file():
         return None
-    refuse_lfs_pointer(path)
+    refuse_other_form(path)
     return ForeignVocabulary(path.read_bytes(), path)
 
 

@@ -176,6 +176,7 @@ def _check_complete(foreign: ForeignWeights, folder: Path) -> None:
 
 def _read_own(folder: Path) -> ForeignWeights:
     weights = read_arrays(folder / WEIGHTS)
+    leftovers.check_numbers(folder, weights)
     manifest = folder / MANIFEST
     record = read_json(manifest) if manifest.is_file() else {}
     settings = record.get("settings", {}).get("model", {})
@@ -217,6 +218,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
         model, arrays = with_generator(
             folder / GENERATOR / FACE_CONFIG, _face_arrays(folder / GENERATOR), model, arrays
         )
+    leftovers.check_numbers(folder, arrays)
     leftovers.check_huggingface(folder, arrays, config, model)
     weights = from_huggingface(arrays, model)
     leftovers.check_shape(path, weights, model)
@@ -226,7 +228,12 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
 
 
 def _face_arrays(folder: Path) -> Arrays:
-    index = folder / FACE_INDEX
+    index, whole = folder / FACE_INDEX, folder / FACE_WEIGHTS
+    if index.is_file() and whole.is_file():  # transformers reads the latter, other programs do not
+        raise CheckpointError(
+            f"{folder} has {FACE_WEIGHTS} and the shards of {FACE_INDEX}; delete those that are "
+            "not meant"
+        )
     if index.is_file():
         try:
             names = sorted({str(name) for name in read_json(index)["weight_map"].values()})
@@ -238,7 +245,13 @@ def _face_arrays(folder: Path) -> Arrays:
     for name in names:
         if Path(name).name != name:
             raise CheckpointError(f"{index} names {name!r}, which is outside the folder; refused")
-        arrays |= read_arrays(folder / name)
+        shard = read_arrays(folder / name)
+        if repeated := sorted(arrays.keys() & shard.keys()):
+            raise CheckpointError(
+                f"{folder / name} has {repeated[0]!r}, which another file of {index} has too; get "
+                "the folder again"
+            )
+        arrays |= shard
     return arrays
 
 
@@ -265,6 +278,7 @@ def _read_keras_hub(folder: Path) -> ForeignWeights:
     weights = {}
     for name in weight_names(model):
         value = np.asarray(keras_hub_variable(backbone, name).numpy())
+        leftovers.check_numbers(folder, {name.keras_hub: value})
         weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
     vocabulary = sentencepiece_in(folder / HUB_VOCABULARY)
     return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)

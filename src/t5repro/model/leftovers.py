@@ -45,6 +45,7 @@ UNUSED = re.compile(
     r"|roberta\.pooler\.dense\.(weight|bias)"
     r"|global_step"
 )
+FLOATS = ("float32", "bfloat16", "float16", "float64")
 SLOT = re.compile(r"_slot_(m|v|vr|vc)$")  # of Adafactor, in the released checkpoints
 # Settings of a configuration that change the network or its ids -> the values that can be read.
 READABLE: dict[str, tuple[object, ...]] = {
@@ -175,6 +176,27 @@ def check_huggingface(
         raise CheckpointError(
             f"{folder}: vocab_size of the configuration is {rows}, the embedding has "
             f"{len(embedding)} rows; correct the configuration, or get the folder again"
+        )
+
+
+def check_numbers(where: Path, arrays: Mapping[str, Any]) -> None:
+    """Refuse whole numbers in place of weights, without `UNUSED` ones.
+
+    Args:
+        where: folder or file of the checkpoint.
+        arrays: name -> array, or anything else with a `dtype`.
+
+    Raises:
+        CheckpointError: there are such arrays; the message names the first.
+    """
+    kinds = {name: arrays[name].dtype.name for name in sorted(arrays) if not UNUSED.fullmatch(name)}
+    whole = [name for name, kind in kinds.items() if kind not in FLOATS]
+    if whole:
+        more = f" ({len(whole):,} such arrays)" if len(whole) > 1 else ""
+        raise CheckpointError(
+            f"{where}: {whole[0]!r} has numbers of the type {kinds[whole[0]]}{more}; only "
+            f"{', '.join(FLOATS)} can be read: a quantized network is another one, so have its "
+            "library export it dequantized, as float32"
         )
 
 

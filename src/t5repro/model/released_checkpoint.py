@@ -42,6 +42,7 @@ def read(folder: Path) -> tuple[ModelSettings, Arrays, Arrays]:
         raise ArtifactError(
             f"{prefix} is not a complete TensorFlow checkpoint ({error}); download it again"
         ) from error
+    leftovers.check_numbers(prefix, arrays)
     arrays = {_first_release_name(name): array for name, array in arrays.items()}
     weights = {
         name.path: float32_array(arrays[name.released], transposed=False)

@@ -32,7 +32,6 @@ BELOW = ("optimizer", "_optimizer")  # the trees that may contain `target`
 PLACEHOLDER = "PLACEHOLDER://"
 ARRAY_TYPE = 1  # flax's extension type of msgpack
 ZARR_METADATA = ".zarray"
-FLOATS = ("float32", "bfloat16", "float16", "float64")
 CURE = "copy the whole folder checkpoint_N again"
 
 
@@ -82,7 +81,7 @@ def _array_of(kind: int, data: bytes) -> object:
     if kind != ARRAY_TYPE:
         return None
     shape, dtype, content = msgpack.unpackb(data)
-    if not isinstance(dtype, str) or dtype not in FLOATS:
+    if not isinstance(dtype, str) or dtype not in leftovers.FLOATS:
         return None
     return np.frombuffer(content, _dtype(dtype)).reshape(shape)
 
@@ -126,10 +125,11 @@ def _array(folder: Path, name: str, leaf: object) -> np.ndarray:
             open=True,
             read=True,
         ).result()
-        if store.dtype.name not in FLOATS:
+        if store.dtype.name not in leftovers.FLOATS:
             raise CheckpointError(
-                f"{path} has numbers of the type {store.dtype.name}; only {', '.join(FLOATS)} can "
-                "be read: save the checkpoint again with a T5X of 2021-06-10 or later"
+                f"{path} has numbers of the type {store.dtype.name}; only "
+                f"{', '.join(leftovers.FLOATS)} can be read: save the checkpoint again with a T5X "
+                "of 2021-06-10 or later"
             )
         return np.asarray(store.read().result())
     except (ValueError, OSError) as error:

@@ -341,7 +341,9 @@ def shape_of(weights: Mapping[str, np.ndarray], **settings: object) -> ModelSett
         d_model, inner = weights["encoder/block_0/self_attention/q"].shape
         gated = "encoder/block_0/feed_forward/wi_0" in weights
         d_ff = weights[f"encoder/block_0/feed_forward/{'wi_0' if gated else 'wi'}"].shape[1]
-    except (KeyError, ValueError) as error:
+        if not all((heads, buckets, d_model, inner, d_ff)):
+            raise ValueError("an array without numbers")
+    except (KeyError, IndexError, ValueError) as error:
         raise CheckpointError(
             f"the weights are not those of a T5 encoder-decoder ({error}); "
             "name a folder with a T5 1.0 or 1.1 checkpoint"

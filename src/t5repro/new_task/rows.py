@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -174,7 +174,7 @@ def check_columns(path: Path, header: Sequence[str], columns: Sequence[str]) -> 
 
 
 def columns_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> list[str]:
-    """Return the names of the columns of a file; of JSON lines, the keys of the first record.
+    """Return the names of the columns of a file; of JSON lines, the keys of all records.
 
     Args:
         path: the file.
@@ -199,7 +199,14 @@ def columns_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> 
         _, first_line = next(read_lines(path, encoding=encoding), ("", ""))
         return first_line.removeprefix(BYTE_ORDER_MARK).split("\t") if first_line else []
     # A blank line is no record.
-    return _keys(path, next((line for _, line in read_lines(path) if line.strip()), ""))
+    records = (line for _, line in read_lines(path) if line.strip())
+    keys = dict.fromkeys(_keys(path, next(records, "")))
+    # The first may lack a value that the others have; its reader names a record that is broken.
+    for line in records:
+        with suppress(ValueError):
+            record = parse_line(line, constants=True)
+            keys |= dict.fromkeys(record if isinstance(record, dict) else ())
+    return list(keys)
 
 
 def _keys(path: Path, line: str) -> list[str]:
@@ -228,6 +235,13 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     if broken := [name for name in header if LONE_SURROGATE.search(name)]:
         allowed = "names without halves of surrogate pairs"
         raise invalid_data(f"{path} line 1", "the columns are", broken, allowed, CURE)
+    if header[0].lower().startswith("sep="):
+        cure = "delete the line, with which Excel names what separates the cells"
+        raise invalid_data(f"{path} line 1", "found", ",".join(header), "the header", cure)
+    if any("\r" in name for name in header):
+        cure = "convert the line ends to line feeds, as tr '\\r' '\\n' does"
+        allowed = "no carriage return in a name"
+        raise invalid_data(f"{path} line 1", "the columns are", header, allowed, cure)
     if duplicates := repeated(header):
         raise invalid_data(
             f"{path} line 1", "the header repeats", duplicates, "each name once", CURE
@@ -236,6 +250,8 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         # The likely separator, which the user can then name.
         separator = next((name for sign, name in SEPARATORS.items() if sign in header[0]), "")
         cure = f"the cells are separated by {separator}: {CURE}" if separator else CURE
+        if path.suffix == ".tsv" and "," in header[0]:
+            cure = "the cells are separated by commas: give its name the ending .csv"
         raise invalid_data(
             f"{path} line 1", "found one column", header[0], "two columns or more", cure
         )

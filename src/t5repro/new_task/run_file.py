@@ -16,6 +16,7 @@ from t5repro.config.task_files import check_listed_files
 from t5repro.config.validation import validate
 from t5repro.errors import SettingsError, TaskDataError
 from t5repro.files import sha256_of
+from t5repro.new_task.doubts import doubts
 from t5repro.new_task.proposal import Options, Proposal, propose
 from t5repro.new_task.rows import cures_without_run_file, read_rows
 from t5repro.new_task.start import Start, below_working_folder
@@ -97,6 +98,7 @@ def new_task(
     reasons = _reasons(definition, examples, start)
     reasons += tuple(_unwritable_targets(examples, vocabulary))
     reasons += tuple(f"left out: {reason}" for reason in proposal.left_out)
+    reasons += tuple(f"warning: {doubt}" for doubt in doubts(rows, definition))
     return NewTask(name, text, reasons, examples["train"][0].inputs)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.errors import TaskDataError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 
 MAX_VALUE_CHARS = 80  # longer values are cut in messages
 BYTE_ORDER_MARK = "\ufeff"
@@ -42,10 +42,10 @@ def open_task_file(path: Path) -> Any:
 
     Raises:
         TaskDataError: it is missing or cannot be read.
-        RawDataError: it is a pointer of git LFS.
+        FormError: it has another form than its name says.
     """
     try:
-        refuse_lfs_pointer(path)
+        refuse_other_form(path)
         return path.open("rb")
     except FileNotFoundError as error:
         raise TaskDataError(

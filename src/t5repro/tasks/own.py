@@ -282,6 +282,10 @@ def read_cells(
     """
     rows = _rows_of_cells(path, split, required, target, delimiter, encoding)
     for location, cells in rows:
+        is_header = len(cells) > 1 and all(text == name for name, text in cells.items())
+        if is_header and path.suffix in (".csv", ".tsv"):  # of files that were joined
+            cure = "remove the line"
+            raise invalid_data(location, "the header again:", list(cells), "a row", cure)
         for name, text in cells.items():
             if text is not None and "\0" in text:  # such as UTF-16 without its mark
                 cure = "convert the file to UTF-8, or name its encoding"

@@ -17,7 +17,7 @@ from t5repro.cpu_dispatch import REQUIRED_FLAGS, cpu_flags, has_required_instruc
 from t5repro.data.fetch import check_date
 from t5repro.data.paths import raw_path
 from t5repro.errors import RawDataError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 from t5repro.lineage.git import is_shallow, try_git, untrusted_owner
 from t5repro.lineage.verify_environment import nearest_lock
 from t5repro.versions.seal import linked_results
@@ -55,7 +55,7 @@ def dates(root: Path, settings: Settings) -> Iterator[str]:
 
 def pointers(root: Path, settings: Settings) -> Iterator[str]:
     """A clone without git LFS has small texts in place of files."""
-    yield from _of_files(refuse_lfs_pointer, [*_tracked(root), *_raw(root, settings)])
+    yield from _of_files(refuse_other_form, [*_tracked(root), *_raw(root, settings)])
 
 
 def line_ends(root: Path, settings: Settings) -> Iterator[str]:

@@ -7,6 +7,7 @@ lock is not changed.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -43,6 +44,7 @@ from t5repro.versions.undeclared import strange_files, without_leftovers
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
 MAX_FAULTS_SHOWN = 10
+TRIAL_OF_LINKS = re.compile(r"\.[\w-]{22}\.tmp")  # `tmp_fname` of DVC
 
 
 @dataclass
@@ -292,6 +294,8 @@ def _commit(
     with Repo() as repo, repo.lock:
         _remove_torn_rwlock(Path(repo.tmp_dir or ".dvc/tmp"))
         dvc_stages = {stage.name: stage for stage in repo.index.stages if hasattr(stage, "name")}
+        outputs = [Path(out.def_path) for stage in dvc_stages.values() for out in stage.outs]
+        _remove_trials_of_links(outputs, Path(repo.cache.local.path))
         content = load_yaml(str(lock)) if lock.is_file() else {}
         entries = dict(content.get("stages") or {})
         for name in (dvc_pipeline.SETTINGS_STAGE, *names):
@@ -328,6 +332,17 @@ def _remove_torn_rwlock(folder: Path) -> None:
         return
     except ValueError:
         path.unlink()
+
+
+def _remove_trials_of_links(outputs: Iterable[Path], cache: Path) -> None:
+    """Remove the files with which a killed command of DVC tried which kinds of links there are.
+
+    DVC writes one into the cache and its link beside an output. The caller holds DVC's lock.
+    """
+    for folder in {path.parent for path in outputs} | {cache}:
+        for path in folder.glob(".*.tmp"):
+            if TRIAL_OF_LINKS.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
 
 def _paths(entry: Mapping[str, Any]) -> set[str]:

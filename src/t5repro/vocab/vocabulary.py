@@ -13,7 +13,7 @@ from typing import Self
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import ArtifactError, SettingsError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 from t5repro.vocab.piece_model import PieceModel, read_piece_model
 from t5repro.vocab.special_ids import EOS_ID, UNK_ID, sentinel_piece
 
@@ -52,7 +52,7 @@ class Vocabulary:
         """
         if not path.is_file():
             raise ArtifactError(f"{path} is missing; run the rule vocab")
-        refuse_lfs_pointer(path)
+        refuse_other_form(path)
         return cls.from_bytes(path.read_bytes(), path, cure="delete it and rerun the rule vocab")
 
     @classmethod

@@ -22,7 +22,7 @@ from t5repro.c4.own_text.faults import refuse, rows_of, shown
 from t5repro.config.languages import is_language, nearest_code
 from t5repro.config.sections.corpus import ENDINGS, TextRows, format_of
 from t5repro.errors import RawDataError
-from t5repro.files import refuse_lfs_pointer
+from t5repro.files import refuse_other_form
 from t5repro.strict_json import parse_line
 
 ROWS_PER_BATCH = 256
@@ -78,7 +78,7 @@ def read_rows(
     """
     readers = {"parquet": _parquet_rows, "json": _json_rows, "text": _text_rows}
     with _readable(path):
-        refuse_lfs_pointer(path)
+        refuse_other_form(path)
     if (kind := format_of(name)) is None:
         raise RawDataError(f"{path} is no file of own text; they end in {ENDINGS}")
     withdrawn = is_withdrawn or _nothing

@@ -15,7 +15,7 @@ import sentencepiece
 
 from t5repro.config.sections.vocab import DEFINITION, MERGES, TOKENIZER_FILES
 from t5repro.errors import ArtifactError, VocabularyError
-from t5repro.files import read_file, refuse_lfs_pointer
+from t5repro.files import read_file, refuse_other_form
 from t5repro.vocab.added_tokens import read_added_tokens
 from t5repro.vocab.adopted.comparison import check_equal, read_definition
 from t5repro.vocab.adopted.forms import (
@@ -100,7 +100,7 @@ def published_vocabulary(source: Path, sibling_files: Sequence[Path]) -> Publish
         ArtifactError: a file is missing or damaged.
         VocabularyError: the pieces, merges, options or special tokens cannot be used; names which.
     """
-    refuse_lfs_pointer(source)
+    refuse_other_form(source)
     if source.name == DEFINITION:
         return _adopted(_of_definition(source), source, [source, *sibling_files])
     if source.suffix == ".txt":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t5repro.errors import ArtifactError, VocabularyError
-from t5repro.files import read_file, read_json, refuse_lfs_pointer
+from t5repro.files import read_file, read_json, refuse_other_form
 from t5repro.vocab.adopted.forms import END_OF_WORD
 
 Pair = tuple[str, str]
@@ -47,7 +47,7 @@ def read_ids(path: Path) -> dict[str, int]:
         ArtifactError: the file is missing or not JSON, or has a key twice.
         VocabularyError: it is not a mapping from pieces to the ids from 0 on, each once.
     """
-    refuse_lfs_pointer(path)
+    refuse_other_form(path)
     values = read_json(path)
     if not isinstance(values, dict) or not values:
         raise VocabularyError(
@@ -166,7 +166,7 @@ def end_of_words(vocabulary: Mapping[str, int]) -> str:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    refuse_lfs_pointer(path)
+    refuse_other_form(path)
     try:
         text = read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
