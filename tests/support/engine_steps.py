@@ -6,11 +6,13 @@ TensorFlow writes its state before and after each step of each case. JAX starts 
 if it is free only from the first, and writes the distances from them; see `train.repeated_steps`.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import tiny_training as tiny
@@ -180,11 +182,14 @@ def cases() -> dict[str, Case]:
 
 
 def compiled(case: Case, engine: str, mode: Mode, *, dropout_rate: float = 0.0) -> Any:
-    """Return the network with its loss and optimizer."""
+    """Return the network with its loss and optimizer.
+
+    The rate is a variable of the optimizer, so modes that differ in it share a compiled step.
+    """
     from t5repro.model.labels import NO_COLUMNS, LabelColumns
     from t5repro.systems.finetuning import finetuning_of
     from t5repro.systems.pretraining import pretraining_of
-    from t5repro.train.compiled_model import compiled_model
+    from t5repro.train import compiled_model
     from t5repro.train.repeated_steps import comparable
 
     settings = tiny.stage_settings(
@@ -202,33 +207,53 @@ def compiled(case: Case, engine: str, mode: Mode, *, dropout_rate: float = 0.0) 
     if case.answers:
         every = answer_columns().answers
         columns = LabelColumns({name: every[name] for name in case.answers})
-    return compiled_model(
-        finetuning_of(settings.model, section) if tuned else pretraining_of(settings.model),
-        settings,
-        section,
-        seed=0,
-        columns=columns,
-    )
+    with patch.object(compiled_model, "schedule", lambda rate, **_: rate.factor):
+        return compiled_model.compiled_model(
+            finetuning_of(settings.model, section) if tuned else pretraining_of(settings.model),
+            settings,
+            section,
+            seed=0,
+            columns=columns,
+        )
 
 
 def main(engine: Any, folder: Path) -> None:
-    """Repeat the steps of all cases in all modes."""
+    """Repeat the steps of all cases in all modes; those of one precision share a compiled step."""
     from t5repro.config.sections.devices import DevicesSettings
     from t5repro.engines.devices import prepare
 
+    models: dict[str, Any] = {}
     for name, mode in MODES.items():
         prepare(DevicesSettings(engine=engine), floatx=mode.precision)
-        repeat_cases(engine, name, mode, folder)
+        if not models:
+            compile_each_step_once()
+        repeat_cases(engine, name, mode, folder, models)
 
 
-def repeat_cases(engine: str, name: str, mode: Mode, folder: Path) -> None:
-    """Repeat the steps of all cases in a mode."""
+def compile_each_step_once() -> None:
+    """Give every repetition of a model the same compiled step."""
+    from t5repro.engines.engine import engine
+
+    module: Any = engine()
+    module.single_step = functools.cache(module.single_step)
+
+
+def repeat_cases(engine: str, name: str, mode: Mode, folder: Path, models: dict[str, Any]) -> None:
+    """Repeat the steps of all cases in a mode, from freshly made weights."""
+    from t5repro.model.checkpoints import load_state, save_state
     from t5repro.train.repeated_steps import repeat_steps
 
     for label, case in cases().items():
-        place = f"{name}/{label}"
+        place, of_precision = f"{name}/{label}", f"{mode.precision}/{label}"
+        fresh = folder / engine / "fresh" / f"{of_precision}.safetensors"
+        if of_precision not in models:
+            models[of_precision] = model = compiled(case, engine, mode)
+            save_state(fresh, model.network, model.optimizer)
+        model = models[of_precision]
+        load_state(fresh, model.network, model.optimizer)
+        model.optimizer.learning_rate = mode.rate
         repeat_steps(
-            compiled(case, engine, mode),
+            model,
             map(case.batch, range(STEPS)),
             folder / engine / place,
             reference=folder / "tensorflow" / place if engine == "jax" else None,

@@ -1,8 +1,9 @@
 """The operations that TensorFlow executes for a function, with the source line of each."""
 
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
@@ -21,15 +22,20 @@ class Executed:
         op: its type; ``Reciprocal`` also for an array of reciprocals that Grappler computed.
         name: of the node.
         types: of its arithmetic, such as ``float32``.
-        source: file and line that created it, or the operation that it replaces.
+        sources: of the graph as it was traced.
         optimised: whether it is of the graph that ran; else of the graph as it was traced.
     """
 
     op: str
     name: str
     types: frozenset[str]
-    source: str
+    sources: "Sources"
     optimised: bool
+
+    @property
+    def source(self) -> str:
+        """File and line that created it, or the operation that it replaces."""
+        return self.sources.of_node(self.name)
 
 
 def executed_operations(function: Callable[..., Any], *arguments: Any) -> list[Executed]:
@@ -49,17 +55,10 @@ def executed_operations(function: Callable[..., Any], *arguments: Any) -> list[E
         context.context().disable_run_metadata()
     nodes = [node for graph in metadata.partition_graphs for node in graph.node]
     assert nodes, "TensorFlow returned no graph"
-    sources = {name: source_of(operation) for name, operation in traced.items()}
-    names = sorted(sources, key=len, reverse=True)
+    sources = Sources(traced)
     traced_nodes = [operation.node_def for operation in traced.values()]
     return [
-        Executed(
-            _op_of(node),
-            node.name,
-            _types_of(node),
-            _source_of_node(node.name, names, sources),
-            optimised=optimised,
-        )
+        Executed(_op_of(node), node.name, _types_of(node), sources, optimised=optimised)
         for optimised, group in ((True, nodes), (False, traced_nodes))
         for node in group
     ]
@@ -77,30 +76,50 @@ def traced_operations(graph: Any) -> Iterator[tuple[str, Any]]:
                     yield from traced_operations(inner)
 
 
+@dataclass(frozen=True)
+class Sources:
+    """The lines that created the operations of a graph.
+
+    They are looked up when they are asked for: of thousands of nodes a test names a few.
+
+    Attributes:
+        traced: name -> operation of TensorFlow.
+    """
+
+    traced: Mapping[str, Any]
+
+    @cached_property
+    def _longest_first(self) -> list[str]:
+        return sorted(self.traced, key=len, reverse=True)
+
+    def of_node(self, name: str) -> str:
+        """Return the line of the longest traced name within a rewritten name.
+
+        A gradient is created where `tape.gradient` is called: the line of the operation that it is
+        the gradient of says more.
+        """
+        if GRADIENT not in name and name in self.traced:
+            return source_of(self.traced[name])
+        forward, names = name.replace(GRADIENT, ""), self._longest_first
+        traced_name = next(
+            (
+                candidate
+                for candidate in names
+                if GRADIENT not in candidate and candidate in forward
+            ),
+            None,
+        )
+        if traced_name is None or len(traced_name) < len("Mul"):
+            traced_name = next((candidate for candidate in names if candidate in name), None)
+        return "no line" if traced_name is None else source_of(self.traced[traced_name])
+
+
 def source_of(operation: Any) -> str:
     """Return the innermost line outside of libraries that created an operation."""
     for frame in reversed(list(operation.traceback or ())):
         if not frame.filename.startswith(LIBRARIES):
             return f"{frame.filename}:{frame.lineno} in {frame.name}"
     return "no line"
-
-
-def _source_of_node(name: str, names: list[str], sources: dict[str, str]) -> str:
-    """Return the line of the longest traced name within a rewritten name.
-
-    A gradient is created where `tape.gradient` is called: the line of the operation that it is the
-    gradient of says more.
-    """
-    if GRADIENT not in name and name in sources:
-        return sources[name]
-    forward = name.replace(GRADIENT, "")
-    traced_name = next(
-        (candidate for candidate in names if GRADIENT not in candidate and candidate in forward),
-        None,
-    )
-    if traced_name is None or len(traced_name) < len("Mul"):
-        traced_name = next((candidate for candidate in names if candidate in name), None)
-    return "no line" if traced_name is None else sources[traced_name]
 
 
 def _op_of(node: Any) -> str:

@@ -16,12 +16,14 @@ ENVIRONMENT = ROOT / ".venv-jax"
 TRAINING = str(SUPPORT / "tiny_training.py")
 PYTHON = ENVIRONMENT / "bin/python"
 # Processes that run one program share what the first compiled; programs and releases are its keys.
-COMPILED = {
+CACHE = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".pytest_cache/jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    # Compiling is most of these tests, and half of it makes programs faster that run for seconds.
-    "XLA_FLAGS": "--xla_backend_optimization_level=0",
+}
+# Compiling is most of these tests, and most of it makes programs faster that run for seconds.
+UNOPTIMISED = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 }
 IF_INSTALLED = [
     pytest.mark.jax,
@@ -40,7 +42,8 @@ def run(python: Path | str, *arguments: str, paths: Sequence[Path] = ()) -> str:
         text=True,
         env={
             **os.environ,
-            **COMPILED,
+            **CACHE,
+            **UNOPTIMISED,
             "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT / "src", SUPPORT])),
         },
         check=False,

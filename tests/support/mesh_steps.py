@@ -75,13 +75,14 @@ def save_again(folder: Path, mesh: str) -> None:
 
 def facts_of(model: Any, batch: Any) -> dict[str, Any]:
     """Return the share of the numbers that the first device has, and the exchanges of a step."""
+    from t5repro.engines.jax_engine import _placed
     from t5repro.train.slice_step import exchanges_of
 
     step = model.step
     state = step.state()
     arrays = [*state.weights, *state.slots]
     parts = [array.addressable_shards[0].data for array in arrays]
-    text = step._compiled.lower(state, *batch).compile().as_text()
+    text = step._compiled.lower(state, *map(_placed, batch)).compile().as_text()
     return {
         "share": sum(part.nbytes for part in parts) / sum(array.nbytes for array in arrays),
         "exchanges": exchanges_of(text),

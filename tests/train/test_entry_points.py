@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+import traced_steps
 
 keras = pytest.importorskip("keras")
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
@@ -11,7 +12,7 @@ from t5repro.errors import ArtifactError, CorpusError, SettingsError, Vocabulary
 from t5repro.jobs.corpus import VocabJob  # noqa: E402
 from t5repro.jobs.finetune import FinetuneJob  # noqa: E402
 from t5repro.jobs.pretrain import PretrainJob  # noqa: E402
-from t5repro.train import callback  # noqa: E402
+from t5repro.train import callback, loop  # noqa: E402
 from t5repro.train import finetune as finetune_module  # noqa: E402
 from t5repro.train import pretrain as pretrain_module  # noqa: E402
 from t5repro.vocab.train import make_vocabulary  # noqa: E402
@@ -86,6 +87,14 @@ def examples(tmp_path):
 def use_this_process(tiny, monkeypatch):
     for module in (pretrain_module, finetune_module):
         monkeypatch.setattr(module, "prepare", lambda settings: tiny.on_this_process())
+    run = loop.run
+
+    def share_steps(job, devices):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loop, "run", run)
+            traced_steps.run(job)
+
+    monkeypatch.setattr(loop, "run", share_steps)
 
 
 def pretrain(tmp_path, tokens, *, name="pretrain", model=None, sentences=None, weights=None, **of):

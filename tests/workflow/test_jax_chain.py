@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from clones import clone, commit, run_in, shrink
-from jax_environment import ENVIRONMENT, MARKS
+from jax_environment import CACHE, ENVIRONMENT, MARKS
 
 pytestmark = MARKS
 
@@ -24,16 +24,17 @@ def finished_on_jax(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values["tasks"] = {"names": ["glue_cola", "glue_stsb", "squad"]}
     run_file.write_text(yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
     commit(folder, "on JAX")
-    ran = command(folder, "snakemake", "--profile", "local", "--cores", "2")
+    # The jobs of both experiments run the same programs.
+    ran = command(folder, "snakemake", "--profile", "local", "--cores", "2", **CACHE)
     assert "(100%) done" in ran
     commit(folder, "results")
     return folder
 
 
-def command(folder: Path, *words: str) -> str:
+def command(folder: Path, *words: str, **variables: str) -> str:
     """Run a command of the environment without TensorFlow; return all that it printed."""
     path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    process = run_in(folder, *words, PATH=path, PYTHONPATH=str(folder / "src"))
+    process = run_in(folder, *words, PATH=path, PYTHONPATH=str(folder / "src"), **variables)
     assert process.returncode == 0, process.stdout[-4000:]
     return process.stdout
 
