@@ -24,6 +24,9 @@ class Family:
         needs_inputs: an objective has to have inputs.
         classifier: the family that it is fine-tuned as with `finetune.answers: labels`.
         row_pieces: special pieces before, between and after the segments of a task's row.
+        ends_with_summary: the first of these pieces is the last of a row instead, and rows of tasks
+            are padded on the left.
+        has_memory: a step of pre-training reads states of the step before it.
         no_use: settings of the model without meaning.
         title: in messages on answers.
     """
@@ -38,6 +41,8 @@ class Family:
     needs_inputs: bool = False
     classifier: "Family | None" = None
     row_pieces: tuple[str, str, str] = ("[CLS]", "[SEP]", "[SEP]")
+    ends_with_summary: bool = False
+    has_memory: bool = False
     no_use: frozenset[str] = frozenset()
     title: str = ""
 
@@ -101,6 +106,18 @@ ENCODER = Family(
     no_use=frozenset({"num_decoder_layers", "target_marker", "scale_decoder_outputs"}),
     title="an encoder-only network",
 )
+TWO_STREAM = Family(
+    "two_stream",
+    stacks=("encoder",),
+    predicts_inputs=True,
+    writes_text=False,
+    objective="permutation_lm",
+    needs_inputs=True,
+    ends_with_summary=True,
+    has_memory=True,
+    no_use=ENCODER.no_use | ENCODER_ONLY,
+    title="a two-stream network",
+)
 
 ARCHITECTURES: Mapping[str, Family] = {
     "encoder_decoder": ENCODER_DECODER,
@@ -108,4 +125,5 @@ ARCHITECTURES: Mapping[str, Family] = {
     "language_model": DECODER,
     "prefix_language_model": PREFIX_DECODER,
     "encoder": ENCODER,
+    "two_stream": TWO_STREAM,
 }

@@ -32,6 +32,7 @@ COPIES = {
     "lm_head.decoder.bias": "lm_head.bias",
     "predictions.decoder.weight": EMBEDDING_OF["albert"],
     "predictions.decoder.bias": "predictions.bias",
+    "lm_loss.weight": "transformer.word_embedding.weight",
 }
 UNUSED = re.compile(
     # Trained with T5 1.0 but without effect: attention to the encoder has no position biases.

@@ -23,6 +23,7 @@ from t5repro.model.foreign_weights import FACE_CONFIG, FACE_WEIGHTS
 from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_encoders import encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
+from t5repro.model.two_stream_names import stored_two_stream_arrays, two_stream_config
 from t5repro.model.weight_names import to_huggingface, weight_names
 from t5repro.publish.keras_hub import write_keras_hub
 from t5repro.publish.tokenizer_files import CLS, TokenizerFiles, vocabulary_files
@@ -44,7 +45,8 @@ def write_huggingface(
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
     for ``OpenAIGPTLMHeadModel``; its rows begin with the id 0. An encoder only is one for BERT,
     RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification``,
-    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads.
+    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads. An XLNet is one for
+    ``XLNetLMHeadModel`` or ``XLNetForSequenceClassification``.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does. An adopted vocabulary
@@ -141,9 +143,20 @@ def _encoder(
     return Export(arrays, config, {"bos_token_id": special_id(CLS, vocabulary.total_ids)})
 
 
+def _xlnet(
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: TokenizerFiles,
+    trained: TrainedAs,
+) -> Export:
+    arrays = stored_two_stream_arrays(to_huggingface(weights, model), model)
+    config = two_stream_config(model, weights, trained=trained)
+    return Export(arrays, config, {})
+
+
 EXPORTS: Mapping[
     str, Callable[[ModelSettings, Mapping[str, np.ndarray], TokenizerFiles, TrainedAs], Export]
-] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder}
+] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder, "two_stream": _xlnet}
 
 
 def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path) -> None:

@@ -100,9 +100,25 @@ def albert(layers: int, d_model: int, num_heads: int, embedding_width: int) -> M
     )
 
 
+def xlnet(layers: int, d_model: int) -> ModelSettings:
+    """Return a shape of XLNet with heads of 64 features."""
+    return _encoder(
+        layers,
+        d_model,
+        d_model // 64,
+        architecture="two_stream",
+        feed_forward="gelu_tanh",
+        positions="distances",
+        activation_dropout=True,
+        initializer="normal",
+    )
+
+
 def _encoder(layers: int, d_model: int, num_heads: int, **options: Any) -> ModelSettings:
     initial_values = {"initializer": "truncated_normal", "initializer_range": 0.02}
     defaults = {**POSTNORM, **initial_values, "norm_epsilon": 1e-12}
+    if options.get("positions", "learned") != "learned":
+        del defaults["max_positions"]
     d_kv = d_model // num_heads
     return _shape(layers, d_model, 4 * d_model, num_heads, d_kv, **(defaults | options))
 
@@ -162,6 +178,10 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "albert_xlarge": albert(24, 2048, 16, 128),
         "albert_xxlarge": albert(12, 4096, 64, 128),
     },
+    "Yang et al., 2019; configuration of the released weights": {
+        "xlnet_base": xlnet(12, 768),
+        "xlnet_large": xlnet(24, 1024),
+    },
     NOT_PUBLISHED: {
         "gpt_tiny": gpt(2, 128),
         "gpt_mini": gpt(4, 256),
@@ -173,6 +193,8 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "roberta_mini": roberta(4, 256),
         "albert_tiny": albert(2, 128, 2, 64),
         "albert_mini": albert(4, 256, 4, 128),
+        "xlnet_tiny": xlnet(2, 128),
+        "xlnet_mini": xlnet(4, 256),
     },
 }
 SIZES = {name: shape for shapes in PUBLISHED.values() for name, shape in shapes.items()}
