@@ -27,13 +27,7 @@ from t5repro.model.attention import BLOCKED
 from t5repro.model.block import Block
 from t5repro.model.dense import ClassHead, Dense
 from t5repro.model.initial_values import glorot_uniform, zeros
-from t5repro.model.layers import (
-    SeededLayer,
-    Tensor,
-    dropout_layer,
-    matmul,
-    option_rows,
-)
+from t5repro.model.layers import SeededLayer, Tensor, dropout_layer, matmul, option_rows
 from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.recomputation import recomputed
 from t5repro.model.relative_attention import RelativeAttention, Relations, distance_rows
@@ -61,9 +55,7 @@ class TwoStreamBlock(Block):
         super().__init__(model, is_decoder=False, **options)
 
     def _attention(self, name: str) -> RelativeAttention:
-        return RelativeAttention(
-            self._shape, dropout_rate=self._dropout_rate, **self.inner(name)
-        )
+        return RelativeAttention(self._shape, dropout_rate=self._dropout_rate, **self.inner(name))
 
     def both(
         self,
@@ -326,6 +318,7 @@ class TwoStreamEncoder(Network):
             )
         else:
             self.masked_lm = PieceBias(embedding_rows=embedding_rows, **self.layer("masked_lm"))
+        self.memory: StreamMemory | None = None
         if memory_shape and memory_shape[1]:
             self.memory = StreamMemory(
                 (model.num_encoder_layers, *memory_shape, width),
@@ -348,8 +341,7 @@ class TwoStreamEncoder(Network):
         features = as_integers(features)
         if self.labels:
             return self.label_logits(features, training=training)
-        memory = getattr(self, "memory", None)
-        states = None if memory is None else ops.zeros_like(memory.states)
+        states = None if self.memory is None else ops.zeros_like(self.memory.states)
         return self.predict_pieces(features, states, training=training)[0]
 
     def predict_pieces(

@@ -38,6 +38,8 @@ class Draw(IntEnum):
     UNIT_LENGTHS = 8
     REPLACEMENT = 9
     RANDOM_PIECES = 10
+    FILLING = 11
+    ORDER = 12
 
 
 @dataclass(frozen=True)

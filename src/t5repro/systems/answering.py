@@ -19,6 +19,7 @@ ANSWERINGS: Mapping[str, Callable[..., Answers]] = {
     "decoder": answer_texts,
     "decoder_classifier": answer_labels,
     "encoder": answer_labels,
+    "two_stream": answer_labels,
 }
 
 

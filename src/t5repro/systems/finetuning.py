@@ -9,10 +9,11 @@ from t5repro.systems.decoder_classifier.finetuning import FINETUNING as DECODER_
 from t5repro.systems.encoder.finetuning import FINETUNING as ENCODER
 from t5repro.systems.encoder_decoder.finetuning import FINETUNING as ENCODER_DECODER
 from t5repro.systems.training import Training
+from t5repro.systems.two_stream.finetuning import FINETUNING as TWO_STREAM
 
 FINETUNINGS: Mapping[str, Training[FinetuneStage]] = {
     training.family: training
-    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER)
+    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER, TWO_STREAM)
 }
 
 

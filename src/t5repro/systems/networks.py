@@ -8,6 +8,24 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.model.encoder import Encoder
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
+from t5repro.model.two_stream import TwoStreamEncoder
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a pre-training on row slots.
+
+    Attributes:
+        rows: of a batch.
+        length: positions that are remembered of each row; 0 means no memory.
+        reuse_length: positions of a row that are remembered in a step, from its start.
+        both_directions: whether every second row is read backwards.
+    """
+
+    rows: int
+    length: int
+    reuse_length: int
+    both_directions: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,12 +37,14 @@ class Heads:
         classifier_dropout: share of features dropped before it; if absent, the network's rate.
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         predicts_boundaries: whether pre-training has the head of the boundary objective.
+        memory: of a pre-training on row slots.
     """
 
     columns: LabelColumns = NO_COLUMNS
     classifier_dropout: float | None = None
     pair_classes: int = 0
     predicts_boundaries: bool = False
+    memory: Memory | None = None
 
 
 def _decoder_classifier(
@@ -48,10 +68,24 @@ def _encoder(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> En
     )
 
 
+def _two_stream(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> TwoStreamEncoder:
+    memory = heads.memory or Memory(0, 0, 0, both_directions=False)
+    return TwoStreamEncoder(
+        model,
+        labels=heads.columns.total,
+        classifier_dropout=heads.classifier_dropout,
+        memory_shape=(memory.rows, memory.length),
+        reuse_length=memory.reuse_length,
+        both_directions=memory.both_directions,
+        **shape,
+    )
+
+
 # Each takes the shape of the network, its heads and the arguments that all networks have.
 NETWORKS: Mapping[str, Callable[[ModelSettings, Heads, Mapping[str, Any]], Any]] = {
     "encoder_decoder": lambda model, heads, shape: EncoderDecoder(model, **shape),
     "decoder": lambda model, heads, shape: Decoder(model, **shape),
     "decoder_classifier": _decoder_classifier,
     "encoder": _encoder,
+    "two_stream": _two_stream,
 }

@@ -10,9 +10,10 @@ from t5repro.systems.decoder.pretraining import PRETRAINING as DECODER
 from t5repro.systems.encoder.pretraining import PRETRAINING as ENCODER
 from t5repro.systems.encoder_decoder.pretraining import PRETRAINING as ENCODER_DECODER
 from t5repro.systems.training import Training
+from t5repro.systems.two_stream.pretraining import PRETRAINING as TWO_STREAM
 
 PRETRAININGS: Mapping[str, Training[PretrainStage]] = {
-    training.family: training for training in (ENCODER_DECODER, DECODER, ENCODER)
+    training.family: training for training in (ENCODER_DECODER, DECODER, ENCODER, TWO_STREAM)
 }
 
 
@@ -27,7 +28,7 @@ def open_rows(settings: PretrainStage, *, seed: int, **files: Path) -> CorpusRow
     Args:
         settings: settings of the stage.
         seed: of the rows and the noise.
-        files: `ids`, `offsets`; and `sentences`, `word_starts` if the objective is `masked_lm`.
+        files: `ids`, `offsets`; and `sentences`, `word_starts` if the objective reads sentences.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
