@@ -38,6 +38,14 @@ MASKED_LM = {
     "masked_lm": {"pair_task": "sentence_order", "boundary_weight": 0.5},
     "loss_normaliser": "target_tokens",
 }
+TWO_STREAM = SIZES["xlnet_tiny"].model_copy(
+    update={"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4}
+)
+PERMUTATION_LM = {
+    "objective": "permutation_lm",
+    "loss_normaliser": "target_tokens",
+    "targets_length": 4,
+}
 VOCAB = VocabSettings(vocab_size=100, extra_ids=28)
 ROWS, INPUTS, TARGETS = 8, 12, 8
 
@@ -80,6 +88,26 @@ def masked_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return features, targets
 
 
+def permuted_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the batch of a step of two streams: the second half of each row sees the first."""
+    generator = np.random.default_rng(step)
+    ids = generator.integers(2, 40, (ROWS, INPUTS)).astype(np.int32)
+    positions = np.tile(np.array([2, 4, 9, 0], np.int32), (ROWS, 1))
+    targets = np.take_along_axis(ids, positions, axis=1)
+    targets[:, 3] = 0  # filled up
+    order = np.tile(np.arange(INPUTS) // 6 * 20, (ROWS, 1))
+    ranks = np.argsort(generator.random((ROWS, 3)), axis=1) + 1
+    np.put_along_axis(order, positions[:, :3], order[:, positions[0, :3]] + ranks, axis=1)
+    features = {
+        "encoder_ids": ids,
+        "encoder_segments": np.ones_like(ids),
+        "encoder_types": np.tile(np.arange(INPUTS) // 5, (ROWS, 1)).astype(np.int32),
+        "encoder_order": order.astype(np.int32),
+        "target_positions": positions,
+    }
+    return features, targets
+
+
 def batches(first_step: int, steps: int, *, make: Any = batch) -> Any:
     """Return the batches of some steps; each is a function of its step."""
     return Batches(make, first_step, steps)
@@ -100,6 +128,7 @@ def make_job(
     monitor: bool = False,
     blocks: int = 1,
     encoder: bool = False,
+    two_stream: bool = False,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
     samples: Callable[[], Any] | None = None,
@@ -116,11 +145,13 @@ def make_job(
     from t5repro.train.validation import Validation
 
     model = SHAPE.model_copy(update={"num_encoder_layers": blocks, "num_decoder_layers": blocks})
-    make = masked_batch if encoder else batch
+    make = permuted_batch if two_stream else masked_batch if encoder else batch
+    if two_stream:
+        training = {**PERMUTATION_LM, **training}
     settings = stage_settings(
         rule,
         seed,
-        model=ENCODER if encoder else model,
+        model=TWO_STREAM if two_stream else ENCODER if encoder else model,
         devices={
             "engine": engine,
             "steps_per_execution": steps_per_execution,

@@ -4,9 +4,7 @@ Softmax, norms, dropout and the optimizer are left out: they are a few percent o
 So are rotary positions: two multiplications per feature of a query or key.
 """
 
-from collections.abc import Mapping
-
-from t5repro.config.row_shapes import predicts_boundaries, row_shape
+from t5repro.config.row_shapes import RowShape, predicts_boundaries, row_shape
 from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
@@ -33,10 +31,11 @@ def step_flops(
         inputs_length=shape.inputs_length,
         targets_length=shape.targets_length,
         embedding_rows=shape.embedding_rows,
+        memory=shape.memory,
     )
     if predicts_boundaries(model, training):
         row += _boundary_multiplications(model, training, embedding_rows)
-    return PASSES * MULTIPLY_ADD * row * training.batch_size
+    return PASSES * MULTIPLY_ADD * (row * training.batch_size + _distance_keys(model, shape))
 
 
 def recomputed_flops(
@@ -53,8 +52,9 @@ def recomputed_flops(
     if remat == "none":
         return 0
     shape = row_shape(model, training, texts=texts)
-    lengths = model.family.lengths(shape.inputs_length, shape.targets_length)
-    with_weights, of_positions = _block_multiplications(model, lengths)
+    with_weights, of_positions = _block_multiplications(
+        model, shape.inputs_length, shape.targets_length, shape.memory
+    )
     repeated = of_positions + (with_weights if remat == "block" else 0)
     return MULTIPLY_ADD * shape.texts * repeated * training.batch_size
 
@@ -69,7 +69,12 @@ def _boundary_multiplications(
 
 
 def forward_multiplications(
-    model: ModelSettings, *, inputs_length: int, targets_length: int, embedding_rows: int
+    model: ModelSettings,
+    *,
+    inputs_length: int,
+    targets_length: int,
+    embedding_rows: int,
+    memory: int = 0,
 ) -> int:
     """Return the multiplications of the forward pass over one row.
 
@@ -78,15 +83,20 @@ def forward_multiplications(
         inputs_length: tokens.
         targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
         embedding_rows: rows of the output matrix.
+        memory: positions before the row.
     """
-    family = model.family
-    blocks = _block_multiplications(model, family.lengths(inputs_length, targets_length))
-    predicted = family.predicted(inputs_length, targets_length)
+    blocks = _block_multiplications(model, inputs_length, targets_length, memory)
+    predicted = model.family.predicted(inputs_length, targets_length)
     return sum(blocks) + _head_multiplications(model, inputs_length, predicted, embedding_rows)
 
 
-def _block_multiplications(model: ModelSettings, lengths: Mapping[str, int]) -> tuple[int, int]:
+def _block_multiplications(
+    model: ModelSettings, inputs_length: int, targets_length: int, memory: int
+) -> tuple[int, int]:
     """Return the multiplications of the blocks: with weights, and of positions with positions."""
+    if model.positions == "distances":
+        return _two_stream_multiplications(model, inputs_length, targets_length, memory)
+    lengths = model.family.lengths(inputs_length, targets_length)
     inner = model.num_heads * model.d_kv
     projection = model.d_model * inner
     feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
@@ -102,6 +112,31 @@ def _block_multiplications(model: ModelSettings, lengths: Mapping[str, int]) -> 
     return with_weights, of_positions
 
 
+def _two_stream_multiplications(
+    model: ModelSettings, length: int, predicted: int, memory: int
+) -> tuple[int, int]:
+    """Return the multiplications of blocks with contents and queries, without keys of distances."""
+    inner = model.num_heads * model.d_kv
+    projection = model.d_model * inner
+    feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
+    keys = length + memory
+    distances = length + keys
+    queries = length + predicted
+    # Queries and outputs of both streams, keys and values.
+    with_weights = projection * (2 * queries + 2 * keys) + queries * feed_forward
+    of_positions = queries * (2 * keys + distances) * inner
+    blocks = model.num_encoder_layers
+    return blocks * with_weights, blocks * of_positions
+
+
+def _distance_keys(model: ModelSettings, shape: RowShape) -> int:
+    """Return the multiplications of the keys of distances, which all rows of a batch share."""
+    if model.positions != "distances":
+        return 0
+    distances = shape.directions * (2 * shape.inputs_length + shape.memory)
+    return model.num_encoder_layers * distances * model.d_model * model.num_heads * model.d_kv
+
+
 def _head_multiplications(
     model: ModelSettings, inputs_length: int, predicted: int, embedding_rows: int
 ) -> int:
@@ -109,5 +144,7 @@ def _head_multiplications(
     if not model.family.predicts_inputs:
         return predicted * model.d_model * embedding_rows
     embedded = model.embedding_width or model.d_model
-    head = predicted * (model.d_model * embedded + embedded * embedding_rows)
+    # XLNet predicts from the queries themselves.
+    transform = 0 if model.positions == "distances" else model.d_model * embedded
+    head = predicted * (transform + embedded * embedding_rows)
     return head + inputs_length * model.d_model * model.embedding_width  # the projection

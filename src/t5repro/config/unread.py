@@ -51,6 +51,7 @@ _WARMING = ("inverse_square_root", *_FALLING)
 READ_WITH: dict[str, tuple[Condition, ...]] = {
     "pretrain.masked_lm": (_MASKED_LM,),
     "pretrain.masked_lm.short_row_share": (_SEGMENT_PAIRS,),
+    "pretrain.permutation_lm": (Condition(_OBJECTIVE, ("permutation_lm",)),),
     "pretrain.noise_mask": (_NOISE_MASK,),
     "pretrain.noise_density": (
         Condition(_OBJECTIVE, (*_NOISE_MASK.values, "prefix_lm", "masked_lm")),

@@ -21,11 +21,11 @@ from t5repro.errors import CorpusError
 from t5repro.inputs.row_order import shuffled_rows
 from t5repro.inputs.sentence_layout import SentenceDocuments, SentenceTable
 from t5repro.inputs.sentence_rows import SentenceIds
+from t5repro.model.segment_rows import SUMMARY_TYPE
 from t5repro.objectives.row_draws import Draw, RowDraws
 
 SPECIALS = 3  # [SEP], [SEP] and [CLS]
 NOT_TEXT = -1  # position in the file of ids of a special piece
-SUMMARY_TYPE = 2
 
 
 class StreamRows(NamedTuple):

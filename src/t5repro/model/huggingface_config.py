@@ -4,7 +4,7 @@ T5, mT5 and umT5, and GPT (`openai-gpt`); encoder-only networks are in `huggingf
 XLNet in `two_stream_names.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,7 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         CheckpointError: a value is missing, or our networks cannot have it.
     """
     try:
-        shapes = {GPT: _gpt_shape, XLNET: two_stream_shape, **dict.fromkeys(HEADS, encoder_shape)}
-        return shapes.get(config["model_type"], _t5_shape)(path, config)
+        return SHAPES.get(config.get("model_type", ""), _t5_shape)(path, config)
     except KeyError as error:
         raise CheckpointError(f"{path} has no {error}; the download may be incomplete") from error
     except ValidationError as error:
@@ -108,6 +107,14 @@ def _gpt_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "activation_dropout": False,
         }
     )
+
+
+# Model type -> function that reads the shape; of all others T5's.
+SHAPES: dict[str, Callable[[Path, Mapping[str, Any]], ModelSettings]] = {
+    GPT: _gpt_shape,
+    XLNET: two_stream_shape,
+}
+SHAPES |= dict.fromkeys(HEADS, encoder_shape)
 
 
 def gpt_config(

@@ -30,12 +30,11 @@ from t5repro.model.initial_values import glorot_uniform, zeros
 from t5repro.model.layers import SeededLayer, Tensor, dropout_layer, matmul, option_rows
 from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.recomputation import recomputed
-from t5repro.model.relative_attention import RelativeAttention, Relations, distance_rows
-from t5repro.model.segment_rows import SegmentRow, padded_rows
+from t5repro.model.relative_attention import Relations, RelativeAttention, distance_rows
+from t5repro.model.segment_rows import SegmentRow, padded_rows, summary_types
 from t5repro.model.stream_memory import StreamMemory
 
 HEADS = ("masked_lm", "pooler", "label_head")
-SUMMARY_TYPE, PADDING_TYPE = 2, 4  # of `[CLS]` and of padding; 0 and 1 are the two segments
 
 
 class Streams(NamedTuple):
@@ -274,8 +273,8 @@ class TwoStreamEncoder(Network):
     length); in pre-training ``encoder_order``, see the module, and ``target_positions`` of (batch,
     predicted positions); with `labels` ``encoder_segments``, 1, or 0 at padding, which is on the
     left. It returns float32 logits: in pre-training of (batch, predicted positions,
-    embedding_rows) with a memory of zeros, with `labels` of (batch, labels). Arrays may have an axis
-    of options after the axis of rows; then each option is a row of the result.
+    embedding_rows) with a memory of zeros, with `labels` of (batch, labels). Arrays may have an
+    axis of options after the axis of rows; then each option is a row of the result.
 
     Source: the head of labels is XLNet ``summarize_sequence`` and ``classification_loss``.
     """
@@ -400,20 +399,5 @@ class TwoStreamEncoder(Network):
         features = {name: values[:, ::-1] for name, values in features.items()}
         lengths = [len(row.ids) for row in rows]
         firsts = [row.first_length for row in rows]
-        types = row_types(np.array(firsts), np.array(lengths), length)
+        types = summary_types(np.array(firsts), np.array(lengths), length)
         return {**features, "encoder_types": types}
-
-
-def row_types(firsts: np.ndarray, lengths: np.ndarray, width: int) -> np.ndarray:
-    """Return the types of rows of tasks that are padded on the left, int32 (rows, width).
-
-    Args:
-        firsts: ids of each row before its second segment.
-        lengths: ids of each row, of which the last is `[CLS]`.
-        width: ids of a row with padding.
-    """
-    place = np.arange(width) - (width - lengths[:, np.newaxis])
-    types = (place >= firsts[:, np.newaxis]).astype(np.int32)
-    types[:, -1] = SUMMARY_TYPE
-    types[place < 0] = PADDING_TYPE
-    return types

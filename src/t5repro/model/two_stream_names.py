@@ -166,7 +166,7 @@ def flat_arrays(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     Args:
         arrays: arrays of the files.
     """
-    heads = tuple(HEADS.values()) + ("lm_loss.weight",)
+    heads = {*HEADS.values(), "lm_loss.weight"}
     flat = {}
     for name, array in arrays.items():
         full_name = name if name.startswith(BODY) or name in heads else BODY + name

@@ -169,8 +169,8 @@ class PretrainSettings(TrainingSettings):
     ] = "replace_spans"
     """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`), UL2's mixture of
     `denoisers` (`docs/recent_recipes.md`), the masked language model of an encoder only, or XLNet's
-    predictions in any order (`docs/systems.md`). Determines how corrupted tokens are replaced, or how a text is split into
-    inputs and targets.
+    predictions in any order (`docs/systems.md`). Determines how corrupted tokens are replaced, or
+    how a text is split into inputs and targets.
     """
     masked_lm: MaskedLM = MaskedLM()
     """Rows and masks of `masked_lm`. Its `targets_length` is the largest number of masked pieces in
