@@ -57,7 +57,8 @@ def predictions(
     """
     rows, length = ids.shape
     starts = word_starts[np.minimum(ids, len(word_starts) - 1)] | (ids >= len(word_starts))
-    first = settings.permutation_lm.reuse_length(settings.inputs_length)
+    options = settings.permutation_lm
+    first = options.reuse_length(settings.inputs_length)
     # The larger half of an odd number of targets is in the first part.
     later_goal = settings.targets_length // 2
     goals = (settings.targets_length - later_goal, later_goal)
@@ -75,14 +76,14 @@ def predictions(
             lengths=spans[0][:, of_goals],
             places=spans[1][:, of_goals],
             filling=filling[:, part],
-            longest=settings.permutation_lm.longest_span,
-            context=settings.permutation_lm.span_context,
+            longest=options.longest_span,
+            context=options.span_context,
         )
         selected[:, part] = _turned(selected[:, part], backwards)
         order[:, part] = block_order(
             selected[:, part] | separators[:, part],
             ordering[:, part],
-            blocks=settings.permutation_lm.order_blocks,
+            blocks=options.order_blocks,
         )
     # All numbers of the second part are greater: it sees the first, and the first never sees it.
     order[:, parts[1]] += first + 1
