@@ -10,12 +10,7 @@ import pytest
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
-from t5repro.model.checkpoints import (  # noqa: E402
-    memory_variables,
-    read_arrays,
-    save_state,
-    weight_variables,
-)
+from t5repro.model.checkpoints import memory_variables, read_arrays, save_state, weight_variables  # noqa: E402
 from t5repro.model.two_stream import TwoStreamEncoder  # noqa: E402
 from t5repro.systems.two_stream.loss import PermutationLoss  # noqa: E402
 from t5repro.train.adam import Adam  # noqa: E402

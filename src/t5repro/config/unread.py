@@ -82,6 +82,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
     "finetune.adapter_width": (Condition("finetune.method", ("adapters",)),),
     "finetune.adapter_norms": (Condition("finetune.method", ("adapters",)),),
     "finetune.unfreezing_episodes": (Condition("finetune.method", ("gradual_unfreezing",)),),
+    "finetune.layer_decay_on": (Condition("finetune.layer_decay"),),
     "finetune.mixture_limit": (Condition("finetune.mixture", ("proportional",)),),
     "finetune.mixture_temperature": (Condition("finetune.mixture", ("proportional",)),),
     "finetune.corpus_rate": (Condition("finetune.corpus_examples"),),

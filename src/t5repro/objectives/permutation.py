@@ -81,9 +81,7 @@ def predictions(
         )
         selected[:, part] = _turned(selected[:, part], backwards)
         order[:, part] = block_order(
-            selected[:, part] | separators[:, part],
-            ordering[:, part],
-            blocks=options.order_blocks,
+            selected[:, part] | separators[:, part], ordering[:, part], blocks=options.order_blocks
         )
     # All numbers of the second part are greater: it sees the first, and the first never sees it.
     order[:, parts[1]] += first + 1

@@ -15,8 +15,8 @@ from t5repro.config.sections.vocab import SPECIAL_PIECES, VocabSettings
 from t5repro.inputs.packing import SHORTEST_SEGMENT
 from t5repro.objectives.examples import CorruptedSegment, corrupt_segments
 from t5repro.objectives.masked_examples import mask_segments
-from t5repro.objectives.permuted_examples import order_segments
 from t5repro.objectives.mode_tokens import mode_token_id
+from t5repro.objectives.permuted_examples import order_segments
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair, single_seed
 from t5repro.report.corpus import safe_text

@@ -35,6 +35,7 @@ def fresh_model(
         seed=seed,
         columns=example_columns(settings) if columns is None else columns,
         layer_decay=finetune.layer_decay,
+        decays_gradients=finetune.layer_decay_on == "gradient",
     )
 
 
