@@ -189,6 +189,12 @@ BORDERS = {
     "targets_length": 4,
     "masked_lm": {"unit": "span", "boundary_weight": 1},
 }
+IN_ANY_ORDER = {
+    "objective": "permutation_lm",
+    "loss_normaliser": "target_tokens",
+    "inputs_length": 16,
+    "targets_length": 4,
+}
 ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
 
 
@@ -197,6 +203,7 @@ ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
     ("rule", "size", "change"),
     [
         ("pretrain", "spanbert_tiny", {"pretrain": BORDERS}),
+        ("pretrain", "xlnet_tiny", {"pretrain": IN_ANY_ORDER}),
         (
             "finetune",
             "bert_tiny",
