@@ -23,7 +23,7 @@ class Prediction(NamedTuple):
     """The predicted positions of rows and their order.
 
     Attributes:
-        order: of each position, see `model.two_stream`; int32 ``(rows, length)``.
+        order: of each position, see `model.two_stream_stack`; int32 ``(rows, length)``.
         positions: those to predict, ascending, then 0, int32 ``(rows, targets_length)``.
         targets: ids at these positions, then 0, int32 ``(rows, targets_length)``.
         selected: positions of the spans, separators included, bool ``(rows, length)``.
