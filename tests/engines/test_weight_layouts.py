@@ -11,6 +11,7 @@ from t5repro.engines.weight_layouts import COLUMNS, LAYOUTS, ROWS, WHOLE, axes_o
 from t5repro.errors import SettingsError
 from t5repro.model.encoder import Encoder
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
+from t5repro.model.two_stream import TwoStreamEncoder
 from t5repro.train.optimizer import path_of
 
 SHAPE: dict[str, Any] = {"embedding_rows": 128, "dropout_rate": 0.1, "seed": 0, "adapter_width": 4}
@@ -30,6 +31,8 @@ def networks() -> Iterator[Any]:
     yield DecoderClassifier(GPT, labels=3, **SHAPE)
     yield Encoder(tiny.ENCODER, pair_classes=2, predicts_boundaries=True, **SHAPE)
     yield Encoder(tiny.ENCODER, labels=3, predicts_spans=True, **SHAPE)
+    yield TwoStreamEncoder(tiny.TWO_STREAM, memory_shape=(8, 9), reuse_length=6, **SHAPE)
+    yield TwoStreamEncoder(tiny.TWO_STREAM, labels=3, **SHAPE)
 
 
 def test_every_weight_matches_one_key_and_every_key_a_weight() -> None:
