@@ -284,3 +284,14 @@ def test_a_file_of_weights_has_no_memory(tmp_path: Path):
 
     save_weights(tmp_path / "weights", network())
     assert not any("memory" in name for name in read_arrays(tmp_path / "weights"))
+
+
+def test_keras_hub_has_no_such_network_and_says_so(tmp_path: Path):
+    from t5repro.errors import CheckpointError
+    from t5repro.publish.keras_hub import write_keras_hub
+    from t5repro.publish.tokenizer_files import VocabularyFiles
+
+    arrays = {path: v.numpy() for path, v in weight_variables(network()).items()}
+    files = VocabularyFiles(b"", b"", 0)
+    with pytest.raises(CheckpointError, match="keras-hub has no network of model.architecture two"):
+        write_keras_hub(tmp_path, SHAPE, arrays, files)
