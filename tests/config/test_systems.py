@@ -49,6 +49,7 @@ LENGTHS = {
         ("spanbert", ("adam_fairseq", 0.999, 1e-8, 0.01, 1.0, "linear", 1e-4)),
         ("structbert", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1e-4)),
         ("electra", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 2e-4)),
+        ("xlnet", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "linear", 4e-4)),
         ("gpt", ("adam_gpt", 0.999, 1e-8, 0.01, 1.0, "cosine", 2.5e-4)),
     ],
 )
@@ -409,3 +410,62 @@ def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
     assert len(beaten["t5"]) >= 5
     for name, tasks in beaten.items():
         assert beaten["t5"] <= tasks, name
+
+
+def test_xlnet_has_its_own_rows_and_optimizer_of_fine_tuning() -> None:
+    """The README's command for STS-B, and `tf.train.AdamOptimizer` for a decay of 0."""
+    settings = load("xlnet", **LENGTHS, **{"pretrain.targets_length": 85})
+    tuning, rate = settings.finetune, settings.finetune.learning_rate
+    assert (tuning.optimizer, tuning.adam_epsilon, tuning.weight_decay) == ("adam_gpt", 1e-8, 0)
+    assert (rate.schedule, rate.factor, rate.warmup_of(1200)) == ("linear", 5e-5, 120)
+    rows = settings.pretrain.permutation_lm
+    assert (rows.reuse_length(512), rows.memory_length(512)) == (256, 384)
+    assert (rows.longest_span, rows.span_context, rows.both_directions) == (5, 6, True)
+    model = settings.model
+    assert (model.feed_forward, model.activation_dropout) == ("gelu_tanh", True)
+    assert settings.pretrain.dropout_rate == 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pretrain.micro_batches": 2}, "micro_batches is 2, but the memory of a two-stream"),
+        ({"devices.kind": "mirrored"}, "devices.kind is mirrored and devices.engine tensorflow"),
+        ({"pretrain.objective": "masked_lm"}, "permutation_lm is the objective of two_stream"),
+        ({"model.positions": "learned"}, "two_stream has keys of distances"),
+        ({"model.token_types": 2}, "model.token_types is 2, which model.architecture two_stream"),
+        ({"pretrain.targets_length": 260, "pretrain.permutation_lm.reuse_share": 0.2}, "targets"),
+        ({"pretrain.batch_size": 3}, "batch_size 3 is odd"),
+    ],
+)
+def test_settings_that_xlnet_cannot_have_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load("xlnet", **{**LENGTHS, "pretrain.targets_length": 85, **change})
+
+
+def test_the_predictions_of_xlnet_belong_to_no_other_network() -> None:
+    with pytest.raises(SettingsError, match="masked_lm is the objective of encoder"):
+        load("bert", **LENGTHS, **{"pretrain.objective": "permutation_lm"})
+
+
+def test_spans_are_refused_before_a_run_of_xlnet() -> None:
+    values = {
+        "tasks": {"names": ["squad"], "segments": True},
+        "experiments": [{"name": "xlnet", "change": {"use": ["systems/xlnet"], **LENGTHS}}],
+    }
+    with pytest.raises(SettingsError, match="a two-stream network predicts only labels, numbers"):
+        load_settings({**values, "pretrain": {"targets_length": 85}})
+
+
+def test_the_operations_of_xlnet_are_those_of_its_products() -> None:
+    """XLNet-base of 512 tokens, 384 of memory and 85 predictions: 169.2 GFLOP with keys a row."""
+    from t5repro.config.flops import forward_multiplications
+
+    settings = load("xlnet", **LENGTHS, **{"pretrain.targets_length": 85})
+    shape = {"inputs_length": 512, "targets_length": 85, "embedding_rows": 32_000, "memory": 384}
+    row = 2 * forward_multiplications(settings.model, **shape)
+    keys = 2 * 12 * (2 * 512 + 384) * 768 * 768
+    assert (row + keys) / 1e9 == pytest.approx(169.2, abs=0.05)
+    batch = settings.pretrain.batch_size
+    step = step_flops(settings.model, settings.pretrain, embedding_rows=32_000)
+    assert step == 3 * (batch * row + 2 * keys)

@@ -12,6 +12,7 @@ from t5repro.errors import SettingsError
 from t5repro.model.encoder import Encoder
 from t5repro.model.generator_detector import Detector, GeneratorDetector
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
+from t5repro.model.two_stream import TwoStreamEncoder
 from t5repro.train.optimizer import path_of
 
 SHAPE: dict[str, Any] = {"embedding_rows": 128, "dropout_rate": 0.1, "seed": 0, "adapter_width": 4}
@@ -35,6 +36,8 @@ def networks() -> Iterator[Any]:
     yield GeneratorDetector(apart, task="all_pieces", **SHAPE)
     yield GeneratorDetector(tiny.ELECTRA, **SHAPE)
     yield Detector(tiny.ELECTRA, labels=3, **SHAPE)
+    yield TwoStreamEncoder(tiny.TWO_STREAM, memory_shape=(8, 9), reuse_length=6, **SHAPE)
+    yield TwoStreamEncoder(tiny.TWO_STREAM, labels=3, **SHAPE)
 
 
 def test_every_weight_matches_one_key_and_every_key_a_weight() -> None:

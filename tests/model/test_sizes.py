@@ -23,7 +23,7 @@ PUBLISHED = {
 }
 NOT_PUBLISHED = {
     f"{system}_{name}"
-    for system in ("gpt", "bert", "spanbert", "structbert", "roberta", "albert", "electra")
+    for system in ("gpt", "bert", "spanbert", "structbert", "roberta", "albert", "electra", "xlnet")
     for name in ("tiny", "mini")
 }
 # Size -> rows of its own embedding, and the parameters of the body with a pooler, without heads.
@@ -45,6 +45,8 @@ WITH_HEADS = {
     "bert_large": (30_522, 2, 336_226_108),
     "roberta_base": (50_265, 0, 124_697_433),
     "roberta_large": (50_265, 0, 355_412_057),
+    "xlnet_base": (32_000, 0, 116_750_336),
+    "xlnet_large": (32_000, 0, 360_300_800),
 }
 # Size -> parameters of the detector without a head, and of both networks in pre-training, with the
 # 30,522 rows of the released checkpoints (transformers ``ElectraModel``).

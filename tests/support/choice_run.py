@@ -1,4 +1,4 @@
-"""RACE by T5, BERT and GPT, a task of the run file by T5 and BERT, from files to scores.
+"""RACE by T5, BERT, XLNet and GPT, a task of the run file by T5 and BERT, from files to scores.
 
 python choice_run.py FOLDER TASK prints what each system answers, as JSON. The right option is the
 one with the word `green`, so a network that reads the options apart learns it in a few steps.
@@ -16,7 +16,7 @@ from task_run import build_examples, train_and_score, train_vocabulary
 
 OWN = "mine"
 OPTIONS = {"race": 4, OWN: 3}
-EXPERIMENTS = {"race": ("text", "bert", "gpt"), OWN: ("text", "bert")}
+EXPERIMENTS = {"race": ("text", "bert", "xlnet", "gpt"), OWN: ("text", "bert")}
 ROWS = {"train": 64, "dev": 16, "test": 8}
 WORDS = ("mill", "river", "grain", "wheel", "hat")
 COLOURS = ("red", "blue", "grey", "white", "black", "brown")
@@ -25,6 +25,13 @@ TRAINING = {"batch_size": 8, "inputs_length": 48, "targets_length": 8}
 LABELS: dict[str, dict[str, Any]] = {
     "bert": {
         "use": ["systems/bert", "sizes/bert_tiny"],
+        "model.num_encoder_layers": 1,
+        "finetune.learning_rate.factor": 0.001,
+        "finetune.batch_size": 16,
+        "finetune.steps": 100,
+    },
+    "xlnet": {
+        "use": ["systems/xlnet", "sizes/xlnet_tiny"],
         "model.num_encoder_layers": 1,
         "finetune.learning_rate.factor": 0.001,
         "finetune.batch_size": 16,

@@ -111,6 +111,17 @@ def label_batch(step: int) -> Any:
     return kept, answers.astype(np.float32)[:, None]
 
 
+def summary_batch(step: int) -> Any:
+    """Return rows of labels and numbers, padded on the left."""
+    features, targets = label_batch(step)
+    columns = list(answer_columns().columns.values())[:3]
+    kinds = np.random.default_rng(step).integers(0, 3, tiny.ROWS)
+    names = ("encoder_ids", "encoder_segments", "encoder_types")
+    left = {name: np.ascontiguousarray(features[name][:, ::-1]) for name in names}
+    left["label_columns"] = np.array([columns[kind] for kind in kinds], np.int32)
+    return left, np.where(kinds[:, None] == 2, targets, targets > 0.5).astype(np.float32)
+
+
 def gpt_batch(step: int) -> Any:
     """Return rows of a task for a decoder that classifies."""
     features, targets = label_batch(step)
@@ -163,6 +174,16 @@ def cases() -> dict[str, Case]:
             model=tiny.ELECTRA,
             batch=tiny.replaced_batch,
             training={**tiny.REPLACED_TOKENS, **parts, "targets_length": 4},
+        ),
+        "predictions in any order with a memory": Case(
+            model=tiny.TWO_STREAM, batch=tiny.permuted_batch, training=tiny.PERMUTATION_LM
+        ),
+        "summaries of two streams": Case(
+            model=tiny.TWO_STREAM,
+            batch=summary_batch,
+            rule="finetune",
+            training=tokens,
+            answers=("cola", "mnli", "stsb"),
         ),
         "answers of an encoder": Case(
             model=tiny.ENCODER,

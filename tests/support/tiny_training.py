@@ -50,6 +50,14 @@ REPLACED_TOKENS = {
     "masked_lm": {"rows": "electra_segments", "pair_task": "none", "random_share": 0},
     "loss_normaliser": "target_tokens",
 }
+TWO_STREAM = SIZES["xlnet_tiny"].model_copy(
+    update={"d_model": 32, "d_ff": 64, "d_kv": 8, "num_heads": 4}
+)
+PERMUTATION_LM = {
+    "objective": "permutation_lm",
+    "loss_normaliser": "target_tokens",
+    "targets_length": 4,
+}
 VOCAB = VocabSettings(vocab_size=100, extra_ids=28)
 ROWS, INPUTS, TARGETS = 8, 12, 8
 
@@ -99,6 +107,26 @@ def replaced_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     return features | {"sample_draws": draws.astype(np.int32)}, targets
 
 
+def permuted_batch(step: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the batch of a step of two streams: the second half of each row sees the first."""
+    generator = np.random.default_rng(step)
+    ids = generator.integers(2, 40, (ROWS, INPUTS)).astype(np.int32)
+    positions = np.tile(np.array([2, 4, 9, 0], np.int32), (ROWS, 1))
+    targets = np.take_along_axis(ids, positions, axis=1)
+    targets[:, 3] = 0  # filled up
+    order = np.tile(np.arange(INPUTS) // 6 * 20, (ROWS, 1))
+    ranks = np.argsort(generator.random((ROWS, 3)), axis=1) + 1
+    np.put_along_axis(order, positions[:, :3], order[:, positions[0, :3]] + ranks, axis=1)
+    features = {
+        "encoder_ids": ids,
+        "encoder_segments": np.ones_like(ids),
+        "encoder_types": np.tile(np.arange(INPUTS) // 5, (ROWS, 1)).astype(np.int32),
+        "encoder_order": order.astype(np.int32),
+        "target_positions": positions,
+    }
+    return features, targets
+
+
 def batches(first_step: int, steps: int, *, make: Any = batch) -> Any:
     """Return the batches of some steps; each is a function of its step."""
     return Batches(make, first_step, steps)
@@ -120,6 +148,7 @@ def make_job(
     blocks: int = 1,
     encoder: bool = False,
     electra: bool = False,
+    two_stream: bool = False,
     resume_changed: bool = False,
     loggers: Sequence[Mapping[str, Any]] = (),
     samples: Callable[[], Any] | None = None,
@@ -146,6 +175,8 @@ def make_job(
     if electra:
         model, make = ELECTRA, replaced_batch
         training = {**REPLACED_TOKENS, "targets_length": 4, **training}
+    if two_stream:
+        model, make, training = TWO_STREAM, permuted_batch, {**PERMUTATION_LM, **training}
     settings = stage_settings(
         rule,
         seed,

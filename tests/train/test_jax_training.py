@@ -57,6 +57,13 @@ def test_a_second_phase_that_is_killed_ends_in_the_same_bytes_and_near_tensorflo
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
+def test_a_training_with_a_memory_that_is_killed_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    options = {"two_stream": True, "dropout_rate": 0.1}
+    statuses = train(tmp_path, {"killed": options, "whole": options}, kill_at=[6])
+    assert json.loads(statuses.splitlines()[-1]) == [-9, 0]
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+
+
 def test_the_steps_of_a_call_from_the_host_change_no_byte(trained: Path) -> None:
     assert weights(trained / "calls_of_five_steps") == weights(trained / "whole")
 

@@ -8,7 +8,7 @@ tf = pytest.importorskip("tensorflow")
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.schema import Settings  # noqa: E402
 from t5repro.train.adam import Adam  # noqa: E402
-from t5repro.train.layer_decay import rate_factors  # noqa: E402
+from t5repro.train.layer_decay import gradient_factors, rate_factors  # noqa: E402
 
 pytestmark = pytest.mark.keras
 
@@ -74,3 +74,27 @@ def test_blocks_that_share_weights_have_no_layer_of_their_own():
                 },
             }
         )
+
+
+def test_gradients_of_blocks_fall_as_in_xlnet_and_those_of_others_stay():
+    """Factor decay^(n - 1 - l) of layer l; in the update after clipping, before the moments."""
+    xlnet = SIZES["xlnet_base"]
+    paths = [
+        "embedding",
+        "pooler/matrix",
+        *(f"encoder/block_{n}/feed_forward/wi" for n in (0, 10, 11)),
+    ]
+    factors = gradient_factors(paths, 0.75, xlnet)
+    assert factors == pytest.approx({paths[2]: 0.75**11, paths[3]: 0.75})
+    weights = [keras.Variable(np.ones(3), name=name) for name in ("top", "low")]
+    optimizer = Adam(0.1, variant="adam_bert", max_grad_norm=0.5, epsilon=1e-3)
+    optimizer.build(weights)
+    optimizer._paths = ["top", "low"]
+    optimizer.gradient_factors = {"low": 0.25}
+    gradients = [np.full(3, 2.0, np.float32), np.full(3, 1.0, np.float32)]
+    optimizer.apply([tf.constant(gradient) for gradient in gradients], weights)
+    norm = np.sqrt(3 * 4 + 3)
+    for weight, gradient in zip(weights, (2.0, 0.25), strict=True):
+        clipped = gradient * 0.5 / norm
+        update = 0.1 * 0.1 * clipped / (np.sqrt(0.001) * clipped + 1e-3)
+        assert weight.numpy() == pytest.approx(1 - update, rel=1e-5)

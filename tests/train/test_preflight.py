@@ -194,6 +194,12 @@ STRUCTURE = {
     "targets_length": 5,
     "masked_lm": {"pair_task": "sentence_structure", "shuffle_share": 0.2},
 }
+IN_ANY_ORDER = {
+    "objective": "permutation_lm",
+    "loss_normaliser": "target_tokens",
+    "inputs_length": 16,
+    "targets_length": 4,
+}
 ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
 
 
@@ -203,6 +209,7 @@ ON_TASKS = {"loss_normaliser": "target_tokens", "inputs_length": 16}
     [
         ("pretrain", "spanbert_tiny", {"pretrain": BORDERS}),
         ("pretrain", "structbert_tiny", {"pretrain": STRUCTURE}),
+        ("pretrain", "xlnet_tiny", {"pretrain": IN_ANY_ORDER}),
         (
             "finetune",
             "bert_tiny",

@@ -64,7 +64,7 @@ def steps_of(root: Path, job: Job, ids: str, documents: Sequence[int]) -> dict[i
     settings = PretrainStage.model_validate(job.settings)
     if not settings.pretrain.steps:
         return {document: [] for document in documents}
-    if settings.pretrain.objective == "masked_lm":
+    if settings.pretrain.reads_sentences:
         return _steps_of_sentences(root, job, settings, ids, documents)
     layout = open_layout(settings, (root / ids).with_suffix(".offsets"))
     return steps_of_documents(layout, documents, steps=settings.pretrain.steps)

@@ -26,6 +26,9 @@ class Family:
         classifier: the family that it is fine-tuned as with `finetune.answers: labels`, or always
             if it writes no text.
         row_pieces: special pieces before, between and after the segments of a task's row.
+        ends_with_summary: the first of these pieces is the last of a row instead, and rows of tasks
+            are padded on the left.
+        has_memory: a step of pre-training reads states of the step before it.
         no_use: settings of the model without meaning.
         title: in messages on answers.
     """
@@ -41,6 +44,8 @@ class Family:
     needs_inputs: bool = False
     classifier: "Family | None" = None
     row_pieces: tuple[str, str, str] = ("[CLS]", "[SEP]", "[SEP]")
+    ends_with_summary: bool = False
+    has_memory: bool = False
     no_use: frozenset[str] = frozenset()
     title: str = ""
 
@@ -117,6 +122,18 @@ DETECTOR = replace(
 GENERATOR_DETECTOR = replace(
     DETECTOR, name="generator_detector", has_generator=True, classifier=DETECTOR
 )
+TWO_STREAM = Family(
+    "two_stream",
+    stacks=("encoder",),
+    predicts_inputs=True,
+    writes_text=False,
+    objective="permutation_lm",
+    needs_inputs=True,
+    ends_with_summary=True,
+    has_memory=True,
+    no_use=ENCODER.no_use | ENCODER_ONLY,
+    title="a two-stream network",
+)
 
 ARCHITECTURES: Mapping[str, Family] = {
     "encoder_decoder": ENCODER_DECODER,
@@ -125,4 +142,5 @@ ARCHITECTURES: Mapping[str, Family] = {
     "prefix_language_model": PREFIX_DECODER,
     "encoder": ENCODER,
     "generator_detector": GENERATOR_DETECTOR,
+    "two_stream": TWO_STREAM,
 }

@@ -7,7 +7,7 @@ architecture. `schema.py` calls `check_family` for the settings of a run and of 
 import unicodedata
 from typing import TYPE_CHECKING
 
-from t5repro.config.families import Family
+from t5repro.config.families import ARCHITECTURES, Family
 from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.model import tuned_family
 from t5repro.config.sections.vocab import SPECIAL_PIECES
@@ -25,6 +25,7 @@ def check_family(settings: "Settings") -> None:
     _check_labels(settings)
     _check_windows(settings)
     _check_positions(settings)
+    _check_memory(settings)
 
 
 def _check_objective(settings: "Settings") -> None:
@@ -36,11 +37,16 @@ def _check_objective(settings: "Settings") -> None:
             f"{model.architecture} needs; use prefix_lm, or a language model"
         )
     only = model.family.objective
-    if objective != only and (only or objective == "masked_lm"):
+    owners: dict[str, list[str]] = {}
+    for name, family in ARCHITECTURES.items():
+        if family.objective:
+            owners.setdefault(family.objective, []).append(name)
+    if objective != only and (only or objective in owners):
+        names = only or objective
         raise ValueError(
             f"pretrain.objective is {objective} and model.architecture "
-            f"{model.architecture}; masked_lm is the objective of encoder and generator_detector, "
-            "and of no other"
+            f"{model.architecture}; {names} is the objective of {' and '.join(owners[names])}, and "
+            "of no other"
         )
     masked_lm = settings.pretrain.masked_lm
     if model.family.has_generator and (
@@ -188,3 +194,22 @@ def _check_positions(settings: "Settings") -> None:
                 f"model.max_positions is {model.max_positions}, but rows of {name} have "
                 f"{length} positions; make them shorter, or increase model.max_positions"
             )
+
+
+def _check_memory(settings: "Settings") -> None:
+    """Raise ValueError if parts of a batch would have to share the memory of row slots."""
+    model, pretrain, devices = settings.model, settings.pretrain, settings.devices
+    if not model.family.has_memory:
+        return
+    if pretrain.micro_batches > 1:
+        raise ValueError(
+            f"pretrain.micro_batches is {pretrain.micro_batches}, but the memory of "
+            f"{model.family.title} belongs to all rows of a batch; set it to 1, and lower "
+            "pretrain.batch_size to save memory"
+        )
+    if devices.engine == "tensorflow" and devices.kind in ("mirrored", "tpu"):
+        raise ValueError(
+            f"devices.kind is {devices.kind} and devices.engine tensorflow, whose replicas would "
+            f"each have the memory of {model.family.title} for all rows; set devices.engine to "
+            "jax, or devices.kind to cpu or gpu"
+        )

@@ -4,9 +4,13 @@ Softmax, norms, dropout and the optimizer are left out: they are a few percent o
 So are rotary positions: two multiplications per feature of a query or key.
 """
 
-from collections.abc import Mapping
-
-from t5repro.config.row_shapes import generator_of, judged_lengths, predicts_boundaries, row_shape
+from t5repro.config.row_shapes import (
+    RowShape,
+    generator_of,
+    judged_lengths,
+    predicts_boundaries,
+    row_shape,
+)
 from t5repro.config.sections.devices import Remat
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
@@ -33,11 +37,12 @@ def step_flops(
         inputs_length=shape.inputs_length,
         targets_length=shape.targets_length,
         embedding_rows=shape.embedding_rows,
+        memory=shape.memory,
     )
     if predicts_boundaries(model, training):
         row += _boundary_multiplications(model, training, embedding_rows)
     row += _judging_multiplications(model, training, embedding_rows)
-    return PASSES * MULTIPLY_ADD * row * training.batch_size
+    return PASSES * MULTIPLY_ADD * (row * training.batch_size + _distance_keys(model, shape))
 
 
 def recomputed_flops(
@@ -54,11 +59,12 @@ def recomputed_flops(
     if remat == "none":
         return 0
     shape = row_shape(model, training, texts=texts)
-    lengths = model.family.lengths(shape.inputs_length, shape.targets_length)
     networks = [model, generator_of(model, training)]
     repeated = 0
     for network in filter(None, networks):
-        with_weights, of_positions = _block_multiplications(network, lengths)
+        with_weights, of_positions = _block_multiplications(
+            network, shape.inputs_length, shape.targets_length, shape.memory
+        )
         repeated += of_positions + (with_weights if remat == "block" else 0)
     return MULTIPLY_ADD * shape.texts * repeated * training.batch_size
 
@@ -82,7 +88,12 @@ def _judging_multiplications(
 
 
 def forward_multiplications(
-    model: ModelSettings, *, inputs_length: int, targets_length: int, embedding_rows: int
+    model: ModelSettings,
+    *,
+    inputs_length: int,
+    targets_length: int,
+    embedding_rows: int,
+    memory: int = 0,
 ) -> int:
     """Return the multiplications of the forward pass over one row.
 
@@ -92,15 +103,20 @@ def forward_multiplications(
         targets_length: tokens; of an encoder only the predicted positions, 0 with a head of labels.
             The generator of ELECTRA predicts them, and is counted with its detector.
         embedding_rows: rows of the output matrix.
+        memory: positions before the row.
     """
-    family = model.family
-    blocks = _block_multiplications(model, family.lengths(inputs_length, targets_length))
-    predicted = family.predicted(inputs_length, targets_length)
+    blocks = _block_multiplications(model, inputs_length, targets_length, memory)
+    predicted = model.family.predicted(inputs_length, targets_length)
     return sum(blocks) + _head_multiplications(model, inputs_length, predicted, embedding_rows)
 
 
-def _block_multiplications(model: ModelSettings, lengths: Mapping[str, int]) -> tuple[int, int]:
+def _block_multiplications(
+    model: ModelSettings, inputs_length: int, targets_length: int, memory: int
+) -> tuple[int, int]:
     """Return the multiplications of the blocks: with weights, and of positions with positions."""
+    if model.positions == "distances":
+        return _two_stream_multiplications(model, inputs_length, targets_length, memory)
+    lengths = model.family.lengths(inputs_length, targets_length)
     inner = model.num_heads * model.d_kv
     projection = model.d_model * inner
     feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
@@ -114,6 +130,31 @@ def _block_multiplications(model: ModelSettings, lengths: Mapping[str, int]) -> 
         with_weights += model.num_decoder_layers * 2 * (queries + keys) * projection
         of_positions += model.num_decoder_layers * 2 * queries * keys * inner
     return with_weights, of_positions
+
+
+def _two_stream_multiplications(
+    model: ModelSettings, length: int, predicted: int, memory: int
+) -> tuple[int, int]:
+    """Return the multiplications of blocks with contents and queries, without keys of distances."""
+    inner = model.num_heads * model.d_kv
+    projection = model.d_model * inner
+    feed_forward = (3 if model.gated else 2) * model.d_model * model.d_ff
+    keys = length + memory
+    distances = length + keys
+    queries = length + predicted
+    # Queries and outputs of both streams, keys and values.
+    with_weights = projection * (2 * queries + 2 * keys) + queries * feed_forward
+    of_positions = queries * (2 * keys + distances) * inner
+    blocks = model.num_encoder_layers
+    return blocks * with_weights, blocks * of_positions
+
+
+def _distance_keys(model: ModelSettings, shape: RowShape) -> int:
+    """Return the multiplications of the keys of distances, which all rows of a batch share."""
+    if model.positions != "distances":
+        return 0
+    distances = shape.directions * (2 * shape.inputs_length + shape.memory)
+    return model.num_encoder_layers * distances * model.d_model * model.num_heads * model.d_kv
 
 
 def _head_multiplications(
@@ -132,4 +173,6 @@ def _head_multiplications(
         )
         return projection + (generator if predicted else 0)
     embedded = model.embedding_width or model.d_model
-    return projection + predicted * embedded * (model.d_model + embedding_rows)
+    # XLNet predicts from the queries themselves.
+    transform = 0 if model.positions == "distances" else model.d_model
+    return projection + predicted * embedded * (transform + embedding_rows)

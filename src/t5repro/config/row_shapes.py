@@ -15,6 +15,8 @@ class RowShape(NamedTuple):
         positions: tokens of a text that the network reads.
         embedding_rows: rows of the output matrix; 0 without logits of ids.
         texts: texts of a row.
+        memory: positions before the row that its queries read.
+        directions: in which the rows of a batch are read.
     """
 
     inputs_length: int
@@ -22,6 +24,8 @@ class RowShape(NamedTuple):
     positions: int
     embedding_rows: int
     texts: int = 1
+    memory: int = 0
+    directions: int = 1
 
 
 def row_shape(
@@ -39,7 +43,12 @@ def row_shape(
     if not isinstance(training, AddedLayers) or tuned_family(model, training).writes_text:
         inputs, targets = training.packed_inputs_length, training.targets_length
         positions = model.family.positions(inputs, targets)
-        return RowShape(inputs, targets, positions, embedding_rows)
+        shape = RowShape(inputs, targets, positions, embedding_rows)
+        permutation_lm = getattr(training, "permutation_lm", None)  # fine-tuning has none
+        if not model.family.has_memory or permutation_lm is None:
+            return shape
+        memory = permutation_lm.memory_length(inputs)
+        return shape._replace(memory=memory, directions=1 + permutation_lm.both_directions)
     reads_pieces = getattr(training, "lm_weight", 0.0) > 0
     length = training.inputs_length
     return RowShape(length, 0, length, embedding_rows if reads_pieces else 0, texts)
@@ -66,4 +75,6 @@ def judged_lengths(model: ModelSettings, training: TrainingSettings) -> tuple[in
 def predicts_boundaries(model: ModelSettings, training: TrainingSettings) -> bool:
     """Return whether a pre-training has SpanBERT's boundary objective."""
     masked_lm = getattr(training, "masked_lm", None)  # fine-tuning has none
-    return model.family.predicts_inputs and masked_lm is not None and masked_lm.boundary_weight > 0
+    if model.family.objective != "masked_lm" or masked_lm is None:
+        return False
+    return bool(masked_lm.boundary_weight > 0)

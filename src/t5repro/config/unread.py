@@ -56,6 +56,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
         for name in ("of", "unit", "identity")
     },
     "pretrain.replaced_tokens": (_architectures("has_generator"),),
+    "pretrain.permutation_lm": (Condition(_OBJECTIVE, ("permutation_lm",)),),
     "pretrain.noise_mask": (_NOISE_MASK,),
     "pretrain.noise_density": (
         Condition(_OBJECTIVE, (*_NOISE_MASK.values, "prefix_lm", "masked_lm")),
@@ -86,6 +87,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
     "finetune.adapter_width": (Condition("finetune.method", ("adapters",)),),
     "finetune.adapter_norms": (Condition("finetune.method", ("adapters",)),),
     "finetune.unfreezing_episodes": (Condition("finetune.method", ("gradual_unfreezing",)),),
+    "finetune.layer_decay_on": (Condition("finetune.layer_decay"),),
     "finetune.mixture_limit": (Condition("finetune.mixture", ("proportional",)),),
     "finetune.mixture_temperature": (Condition("finetune.mixture", ("proportional",)),),
     "finetune.corpus_rate": (Condition("finetune.corpus_examples"),),

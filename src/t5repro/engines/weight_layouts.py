@@ -42,6 +42,11 @@ LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_FEED_FORWARD}/wo", ROWS),
     (rf"{_FEED_FORWARD}/wo_bias", WHOLE),
     (r"(encoder|decoder)/(block_\d+/)?relative_bias/table", ROWS),  # a row for each head
+    # Attention to distances and types: its biases and vectors have an axis of heads.
+    (rf"{_ATTENTION}/r", COLUMNS),
+    (rf"{_ATTENTION}/(content|distance|type)_bias", ROWS),
+    (rf"{_ATTENTION}/type_table", (None, MODEL_AXIS, None)),
+    (r"encoder/query_start", WHOLE),
     (rf"{_BLOCK}/(self_attention|cross_attention|feed_forward)_norm/(scale|bias)", WHOLE),
     (rf"{_BLOCK}/adapter/norm/(scale|bias)", WHOLE),
     (rf"{_BLOCK}/adapter/feed_forward/w[io](_bias)?", WHOLE),

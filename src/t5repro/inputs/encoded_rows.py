@@ -7,8 +7,9 @@ import numpy as np
 
 from t5repro.array_types import Array, Int32, Int64
 from t5repro.inputs.batches import Features, FlatSegments, gather_pieces, pad_segments
-from t5repro.model.segment_rows import SegmentRow
+from t5repro.model.segment_rows import SegmentRow, summary_types
 from t5repro.objectives.masks import first_positions
+from t5repro.vocab.special_ids import PAD_ID
 
 
 class EncodedTexts(NamedTuple):
@@ -71,6 +72,24 @@ def row_features(flat: FlatSegments, first_lengths: Int32, *, width: int) -> Fea
     """
     second = first_positions(flat.lengths, width) & ~first_positions(first_lengths, width)
     return {**text_features("encoder", flat, width=width), "encoder_types": second.astype(np.int32)}
+
+
+def summary_features(flat: FlatSegments, first_lengths: Int32, *, width: int) -> Features:
+    """Return `row_features` of rows that end with `[CLS]` and are padded on the left.
+
+    Args:
+        flat: ids of all rows.
+        first_lengths: ids of each row before its second segment, int32.
+        width: ids of a row.
+    """
+    is_filled = first_positions(flat.lengths, width)[:, ::-1]
+    ids = np.full(is_filled.shape, PAD_ID, np.int32)
+    ids[is_filled] = flat.ids
+    return {
+        "encoder_ids": ids,
+        "encoder_segments": is_filled.astype(np.int32),
+        "encoder_types": summary_types(first_lengths, flat.lengths, width),
+    }
 
 
 def text_features(name: str, flat: FlatSegments, *, width: int) -> Features:

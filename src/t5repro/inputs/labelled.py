@@ -13,9 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from t5repro.array_types import Array, Int32
+from t5repro.config.families import Family
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
 from t5repro.inputs.batches import Batch, Batches, Features, pad_segments
-from t5repro.inputs.encoded_rows import EncodedOption, EncodedTexts, row_features, text_features
+from t5repro.inputs.encoded_rows import (
+    EncodedOption,
+    EncodedTexts,
+    row_features,
+    summary_features,
+    text_features,
+)
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
 from t5repro.inputs.task_mixture import Mixture, draw_rows
 from t5repro.model.labels import LabelColumns, TaskAnswers
@@ -38,7 +45,7 @@ class LabelledInputs:
         mixture: tasks and rates.
         columns: of the head.
         options: rows of all examples, for each option.
-        is_decoder: whether the network is a decoder only, not an encoder only.
+        family: of the network.
         targets: label, option or number of each row, float32.
         spans: positions of the first and last piece of the answer of each row, int32 ``(rows, 2)``.
         tags: of each piece of each row one more than the column of its tag, or 0.
@@ -50,7 +57,7 @@ class LabelledInputs:
     mixture: Mixture
     columns: LabelColumns
     options: Sequence[EncodedOption]
-    is_decoder: bool
+    family: Family
     targets: npt.NDArray[np.float32]
     spans: Int32
     tags: EncodedTexts
@@ -80,7 +87,7 @@ class LabelledInputs:
     def batches(self, *, first_step: int, steps: int) -> Batches:
         """Return the batches of steps `first_step` to `first_step + steps - 1`.
 
-        For an encoder only a batch has the features ``encoder_ids``, ``encoder_segments`` and
+        For an encoder a batch has the features ``encoder_ids``, ``encoder_segments`` and
         ``encoder_types``, int32 ``(rows, inputs_length)``; for a decoder only ``decoder_ids`` and
         ``decoder_segments`` of that shape, ``last_positions``, ``(rows, 1)``, and if a task is read
         in both orders ``swapped_ids`` and ``swapped_segments``. With a task of choices all these
@@ -120,8 +127,9 @@ class LabelledInputs:
         """Return the features of some rows with one of their options."""
         width = self.settings.inputs_length
         flat = option.texts.rows(rows)
-        if not self.is_decoder:
-            return row_features(flat, option.first_lengths[rows], width=width)
+        if not self.family.joined:
+            features_of = summary_features if self.family.ends_with_summary else row_features
+            return features_of(flat, option.first_lengths[rows], width=width)
         features = text_features("decoder", flat, width=width)
         # A missing option has a row of length 0; its position is not read.
         features["last_positions"] = np.maximum(flat.lengths[:, np.newaxis] - 1, 0)
@@ -194,7 +202,7 @@ def load_labelled_inputs(
             EncodedOption.of([row.option(number) for row in rows], swaps=swaps)
             for number in range(columns.options)
         ],
-        is_decoder=settings.model.family.joined,
+        family=settings.model.family,
         targets=np.array([row.target for row in rows], np.float32),
         spans=np.array([row.span for row in rows], np.int32),
         tags=EncodedTexts.of(

@@ -134,7 +134,13 @@ class MaskedInputs:
 
     def steps_of(self, documents: Sequence[int], *, steps: int) -> dict[int, list[int]]:
         """Return the steps below `steps` that read tokens of each document."""
-        return steps_of_masked_documents(self.reader(), self.offsets, documents, steps=steps)
+        read = self.reader()
+
+        def starts(step: int) -> Int64:
+            rows = read(step)
+            return rows.starts[rows.piece_lengths > 0]
+
+        return steps_of_masked_documents(starts, self.offsets, documents, steps=steps)
 
     def denoisers(self, step: int) -> None:
         """Return None: the objective is not a mixture of denoisers."""

@@ -2,7 +2,7 @@
 
 A weights file names each array by its path in the model (`encoder/block_0/self_attention/q`).
 An optimizer file contains the slots, named by their weight, and the step. A state file contains
-both, the state of the dropout noise and the arrays of the training loop.
+both, the state of the dropout noise, the memory of row slots and the arrays of the training loop.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -18,12 +18,13 @@ from t5repro.errors import ArtifactError, CheckpointError, FormError
 from t5repro.files import form_of, refuse_other_form, write_bytes
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.layers import Dropout
+from t5repro.model.stream_memory import StreamMemory
 
 Arrays = dict[str, np.ndarray]
 
 LABELS = "labels"  # entry of the metadata of a file of weights
 WHOLE_NUMBERS = "iub"  # kinds of NumPy's types, with truth values
-STATE_SECTIONS = ("weights", "optimizer", "noise")
+STATE_SECTIONS = ("weights", "optimizer", "noise", "memory")
 LOOP_SECTION = "others"  # of a state file: the arrays of the training loop
 
 
@@ -46,6 +47,15 @@ def noise_variables(model: Any) -> dict[str, Any]:
         layer.model_path: layer.noise.state
         for layer in model._flatten_layers()
         if isinstance(layer, Dropout) and layer.rate > 0
+    }
+
+
+def memory_variables(model: Any) -> dict[str, Any]:
+    """Return what a pre-training remembers of the step before, by path in the model."""
+    return {
+        layer.model_path: layer.states
+        for layer in model._flatten_layers()
+        if isinstance(layer, StreamMemory)
     }
 
 
@@ -141,7 +151,7 @@ def save_state(
 
     Args:
         path: where to write it.
-        model: provides the weights and the state of the noise.
+        model: provides the weights, the state of the noise and the memory.
         optimizer: provides slots and step.
         loop: arrays of the training loop, by name.
     """
@@ -153,7 +163,7 @@ def save_state(
 
 
 def load_state(path: Path, model: Any, optimizer: Any) -> Arrays:
-    """Load weights, noise and optimizer of a state file; return the training loop's arrays.
+    """Load weights, noise, memory and optimizer of a state; return the training loop's arrays.
 
     Raises:
         CheckpointError: the state is of another model or optimizer.
@@ -228,7 +238,12 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, labels: str = 
 
 
 def _state(model: Any, optimizer: Any) -> dict[str, dict[str, Any]]:
-    sections = (weight_variables(model), optimizer_variables(optimizer), noise_variables(model))
+    sections = (
+        weight_variables(model),
+        optimizer_variables(optimizer),
+        noise_variables(model),
+        memory_variables(model),
+    )
     return dict(zip(STATE_SECTIONS, sections, strict=True))
 
 

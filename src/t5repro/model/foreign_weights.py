@@ -204,7 +204,7 @@ def _read_huggingface(folder: Path) -> ForeignWeights | None:
     if config["model_type"] not in MODEL_TYPES:
         raise CheckpointError(
             f"{path} is of a {config['model_type']!r} model; only T5 1.0, T5 1.1, mT5, umT5, GPT, "
-            "BERT, RoBERTa, ALBERT and ELECTRA "
+            "BERT, RoBERTa, ALBERT, ELECTRA and XLNet "
             f"(model_type {', '.join(map(repr, MODEL_TYPES))}) can be read"
         )
     model = huggingface_shape(path, config)

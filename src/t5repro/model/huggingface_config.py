@@ -1,9 +1,10 @@
 """The network in a configuration of Hugging Face (`config.json`): its shape and shared arrays.
 
-T5, mT5 and umT5, and GPT (`openai-gpt`); encoder-only networks are in `huggingface_encoders.py`.
+T5, mT5 and umT5, and GPT (`openai-gpt`); encoder-only networks are in `huggingface_encoders.py`,
+XLNet in `two_stream_names.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
 from t5repro.model.encoder_names import HEADS
 from t5repro.model.huggingface_encoders import encoder_shape, standard_arrays
+from t5repro.model.two_stream_names import XLNET, flat_arrays, two_stream_shape
 from t5repro.model.weight_names import GPT as GPT_NETWORK
 
 # Our setting -> Hugging Face's.
 FEED_FORWARD = {"relu": "relu", "gated_gelu": "gated-gelu", "swiglu": "gated-silu"}
 UMT5 = "umt5"  # model type with a table of position biases in each block
 GPT = "openai-gpt"
-MODEL_TYPES = ("t5", "mt5", UMT5, GPT, *HEADS)
+MODEL_TYPES = ("t5", "mt5", UMT5, GPT, *HEADS, XLNET)
 GPT_STATE = "transformer."  # before the names of a state with the head of a language model
 
 SCALES_OUTPUTS = "scale_decoder_outputs"
@@ -38,10 +40,7 @@ def huggingface_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         CheckpointError: a value is missing, or our networks cannot have it.
     """
     try:
-        shape = _gpt_shape if config.get("model_type") == GPT else _t5_shape
-        if config.get("model_type") in HEADS:
-            shape = encoder_shape
-        return shape(path, config)
+        return SHAPES.get(config.get("model_type", ""), _t5_shape)(path, config)
     except KeyError as error:
         raise CheckpointError(f"{path} has no {error}; the download may be incomplete") from error
     except ValidationError as error:
@@ -110,6 +109,14 @@ def _gpt_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
     )
 
 
+# Model type -> function that reads the shape; of all others T5's.
+SHAPES: dict[str, Callable[[Path, Mapping[str, Any]], ModelSettings]] = {
+    GPT: _gpt_shape,
+    XLNET: two_stream_shape,
+}
+SHAPES |= dict.fromkeys(HEADS, encoder_shape)
+
+
 def gpt_config(
     model: ModelSettings, *, embedding_rows: int, dropout_rate: float = 0.1
 ) -> dict[str, Any]:
@@ -164,7 +171,7 @@ def add_shared_arrays(
     """Return arrays, completed by arrays that are stored only under another name.
 
     These are T5's embedding and output matrix, and all of a GPT without the head of a language
-    model or of an encoder only without heads.
+    model or of an encoder only without heads. XLNet's matrices get two axes.
 
     Args:
         arrays: arrays of the files.
@@ -179,6 +186,8 @@ def add_shared_arrays(
         return {GPT_STATE + name.removeprefix(GPT_STATE): array for name, array in arrays.items()}
     if config.get("model_type") in HEADS:
         return standard_arrays(arrays, config)
+    if config.get("model_type") == XLNET:
+        return flat_arrays(arrays)
     arrays = dict(arrays)
     # Names of the one embedding; which of them a file has depends on the version of transformers.
     names = [EMBEDDING, "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"]

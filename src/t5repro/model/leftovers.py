@@ -34,6 +34,7 @@ COPIES = {
     "predictions.decoder.weight": EMBEDDING_OF["albert"],
     "predictions.decoder.bias": "predictions.bias",
     "generator_lm_head.weight": EMBEDDING_OF["electra"],
+    "lm_loss.weight": "transformer.word_embedding.weight",
 }
 UNUSED = re.compile(
     # Trained with T5 1.0 but without effect: attention to the encoder has no position biases.

@@ -1,7 +1,8 @@
 """Rows of one or two segments of a task, for a network of labels.
 
-BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; GPT's ``_start_``, a
-segment, perhaps ``_delimiter_`` and a second one, ``_classify_``.
+BERT's is ``[CLS]``, a segment, ``[SEP]``, perhaps a second one and ``[SEP]``; XLNet's has ``[CLS]``
+at its end; GPT's is ``_start_``, a segment, perhaps ``_delimiter_`` and a second one,
+``_classify_``.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,6 +18,7 @@ from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
 OPTIONS = "options"  # key of the possible answers
+SUMMARY_TYPE, PADDING_TYPE = 2, 4  # of XLNet: 0 and 1 are those of the two segments
 
 
 class SegmentRow(NamedTuple):
@@ -51,6 +53,8 @@ class SegmentEncoder:
         self._start = [special_id(first_piece, total_ids)]
         self._between = [special_id(separator, total_ids)] * model.pair_separators
         self._end = [special_id(last_piece, total_ids)]
+        if model.family.ends_with_summary:
+            self._start, self._end = [], [*self._end, *self._start]
         self._model = model
         self._length = length
 
@@ -120,6 +124,23 @@ def padded_rows(name: str, rows: Sequence[Sequence[int]], length: int) -> dict[s
         row_ids[: len(row)] = row
         row_segments[: len(row)] = 1
     return {f"{name}_ids": ids, f"{name}_segments": segments}
+
+
+def summary_types(firsts: np.ndarray, lengths: np.ndarray, width: int) -> np.ndarray:
+    """Return the types of rows that end with `[CLS]` and are padded on the left, int32.
+
+    Args:
+        firsts: ids of each row before its second segment, ``(rows,)``.
+        lengths: ids of each row, ``(rows,)``; 0 of a missing option.
+        width: ids of a row with padding.
+
+    Source: XLNet ``classifier_utils.convert_single_example``.
+    """
+    place = np.arange(width) - (width - np.asarray(lengths)[:, np.newaxis])
+    types = (place >= np.asarray(firsts)[:, np.newaxis]).astype(np.int32)
+    types[:, -1] = SUMMARY_TYPE
+    types[place < 0] = PADDING_TYPE
+    return types
 
 
 def cut_pair(first: int, second: int, room: int) -> tuple[int, int]:

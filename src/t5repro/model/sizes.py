@@ -25,8 +25,8 @@ def parameter_count(
         model: shape of the network.
         embedding_rows: rows of the embedding.
         pair_classes: of an encoder only, see `model.encoder.Encoder`.
-        labels: of an encoder only, see `model.encoder.Encoder`; of a `generator_detector` those of
-            its detector, without its generator.
+        labels: of an encoder only, see `model.encoder.Encoder`, and of two streams; of a
+            `generator_detector` those of its detector, without its generator.
     """
     width, inner = model.d_model, model.num_heads * model.d_kv
     is_layer_norm, is_post_norm = model.norm == "layer", model.norm_placement == "post"
@@ -45,6 +45,12 @@ def parameter_count(
     stack_ends += model.max_positions * width * (model.positions == "learned")
     if model.family.has_generator:
         return _both_networks(model, embedding_rows, labels=labels)
+    if model.positions == "distances":
+        # The matrix, three biases and two vectors of types in each attention, which has no others.
+        attention = 5 * width * inner + 5 * inner
+        blocks = model.num_encoder_layers * (attention + feed_forward + 2 * norm)
+        summary = _dense(width, width) + _dense(width, labels) if labels else embedding_rows
+        return embedding_rows * width + width + blocks + summary
     if model.family.predicts_inputs:
         heads = _encoder_heads(model, embedding_rows, pair_classes=pair_classes, labels=labels)
         blocks = _encoder_blocks(

@@ -18,6 +18,7 @@ import numpy as np
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
 from t5repro.model.encoder_names import electra_names, encoder_names
+from t5repro.model.two_stream_names import two_stream_names
 from t5repro.model.weight_name import WeightName
 
 Arrays = dict[str, np.ndarray]
@@ -49,6 +50,10 @@ ENCODER: dict[str, tuple[object, ...]] = {
     "biases": (True,),
     "scale_attention": (True,),
     "shared_parts": ("all",),
+}
+XLNET: dict[str, tuple[object, ...]] = {
+    "feed_forward": ("relu", "gelu", "gelu_tanh"),
+    "scale_attention": (True,),
 }
 
 PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output"}
@@ -268,6 +273,7 @@ LIBRARIES = {
     "decoder": Library("GPT", GPT, _derived_of_gpt, _gpt),
     "encoder": Library("BERT, RoBERTa or ALBERT", ENCODER, _derived_of_encoders, encoder_names),
     "generator_detector": Library("ELECTRA", ENCODER, _derived_of_encoders, electra_names),
+    "two_stream": Library("XLNet", XLNET, _derived_of_encoders, two_stream_names),
 }
 
 

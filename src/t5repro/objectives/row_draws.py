@@ -41,6 +41,8 @@ class Draw(IntEnum):
     SHUFFLE_STARTS = 11
     SHUFFLE_ORDERS = 12
     SAMPLES = 13
+    FILLING = 14
+    ORDER = 15
 
 
 @dataclass(frozen=True)

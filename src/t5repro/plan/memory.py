@@ -131,6 +131,27 @@ def cross_attention_bytes(
     return layers * bytes_each + weights * (bytes_each + MASK_BYTES)
 
 
+def distance_bytes(
+    model: ModelSettings,
+    inputs_length: int,
+    targets_length: int,
+    memory: int,
+    *,
+    precision: str,
+    shares: int,
+) -> float:
+    """Return what a block with keys of distances has beyond `block_bytes`, of one row."""
+    bytes_each = precision_bytes(precision)
+    heads = model.num_heads / shares
+    queries, keys = inputs_length + targets_length, inputs_length + memory
+    # Scores of distances, and weights of keys in place of those that `block_bytes` counts.
+    scores = queries * (inputs_length + keys) * bytes_each
+    weights = (queries * keys - queries**2) * (bytes_each + MASK_BYTES)
+    # The memory, its keys and values.
+    kept = memory * (model.d_model * WEIGHT_BYTES + 2 * heads * model.d_kv * bytes_each)
+    return heads * (scores + weights) + kept
+
+
 def activation_bytes(
     model: ModelSettings,
     *,
@@ -139,6 +160,7 @@ def activation_bytes(
     precision: str,
     shares: int = 1,
     remat: Remat = "none",
+    memory: int = 0,
 ) -> float:
     """Return the bytes that the backward pass needs of the blocks, of one row; without logits.
 
@@ -149,8 +171,11 @@ def activation_bytes(
         precision: `devices.precision`.
         shares: devices that share each weight.
         remat: `devices.remat`.
+        memory: positions before the row.
     """
     lengths = model.family.lengths(inputs_length, targets_length)
+    if model.positions == "distances":
+        lengths = {"encoder": inputs_length + targets_length}  # contents and queries
     blocks = {
         stack: block_bytes(model, length, precision=precision, shares=shares)
         for stack, length in lengths.items()
@@ -159,6 +184,10 @@ def activation_bytes(
         # Cross-attention reads the encoder's output once per decoder block.
         blocks["decoder"] += cross_attention_bytes(
             model, inputs_length, targets_length, precision=precision, shares=shares
+        )
+    if model.positions == "distances":
+        blocks["encoder"] += distance_bytes(
+            model, inputs_length, targets_length, memory, precision=precision, shares=shares
         )
     heights = model.heights
     if remat == "none":
@@ -215,6 +244,7 @@ def training_memory(
             precision=precision,
             shares=shares,
             remat=remat,
+            memory=shape.memory,
         )
         for network in filter(None, networks)
     )

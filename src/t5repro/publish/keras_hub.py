@@ -208,6 +208,11 @@ def _check_shape(model: ModelSettings, weights: Weights) -> None:
             "model.architecture must be encoder_decoder or encoder; export for Hugging Face "
             "(--form huggingface), whose OpenAIGPTLMHeadModel is this network"
         )
+    if model.family.name not in ("encoder_decoder", "encoder"):
+        raise CheckpointError(
+            f"keras-hub has no network of model.architecture {model.architecture}; export for "
+            "Hugging Face (--form huggingface)"
+        )
     faults = (
         _faults_of_t5(model)
         if model.family.name == "encoder_decoder"

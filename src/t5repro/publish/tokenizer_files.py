@@ -94,7 +94,8 @@ class VocabularyFiles:
         """Return the files of ``T5Tokenizer``, or of ``BigBirdTokenizer`` for an encoder only.
 
         The latter writes ``[CLS] a [SEP] b [SEP]``, with types if the network has them; RoBERTa's
-        second separator has to be added by the caller.
+        second separator has to be added by the caller. So have XLNet's special pieces, whose ids
+        follow the vocabulary's: ``a [SEP] b [SEP] [CLS]``, padded on the left.
         """
         if not model.family.predicts_inputs:
             values: dict[str, Any] = {

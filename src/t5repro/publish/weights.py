@@ -26,6 +26,7 @@ from t5repro.model.huggingface_config import gpt_config, t5_config
 from t5repro.model.huggingface_electra import split_networks
 from t5repro.model.huggingface_encoders import PAIR_CLASSES, encoder_config, stored_arrays
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
+from t5repro.model.two_stream_names import stored_two_stream_arrays, two_stream_config
 from t5repro.model.weight_names import to_huggingface, weight_names
 from t5repro.progress import announce
 from t5repro.publish.keras_hub import write_keras_hub
@@ -51,6 +52,8 @@ def write_huggingface(
     ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads. ELECTRA's detector
     is one for ``ElectraForPreTraining``; the folder ``generator`` in it is one for
     ``ElectraForMaskedLM``.
+    An XLNet is one for
+    ``XLNetLMHeadModel`` or ``XLNetForSequenceClassification``.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does. An adopted vocabulary
@@ -164,9 +167,26 @@ def _electra(
     )
 
 
+def _xlnet(
+    model: ModelSettings,
+    weights: Mapping[str, np.ndarray],
+    vocabulary: TokenizerFiles,
+    trained: TrainedAs,
+) -> Export:
+    arrays = stored_two_stream_arrays(to_huggingface(weights, model), model)
+    config = two_stream_config(model, weights, trained=trained)
+    return Export(arrays, config, {})
+
+
 EXPORTS: Mapping[
     str, Callable[[ModelSettings, Mapping[str, np.ndarray], TokenizerFiles, TrainedAs], Export]
-] = {"encoder_decoder": _t5, "decoder": _gpt, "encoder": _encoder, "generator_detector": _electra}
+] = {
+    "encoder_decoder": _t5,
+    "decoder": _gpt,
+    "encoder": _encoder,
+    "generator_detector": _electra,
+    "two_stream": _xlnet,
+}
 
 
 def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path) -> None:

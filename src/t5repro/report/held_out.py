@@ -118,6 +118,8 @@ def _mean(values: Sequence[float], *, digits: int) -> str:
 
 def _objective(pretrain: PretrainSettings) -> str:
     """Return objective and mask in words."""
+    if pretrain.objective == "permutation_lm":
+        return pretrain.objective
     is_masked_lm = pretrain.objective == "masked_lm"
     mask = pretrain.masked_lm.unit if is_masked_lm else pretrain.noise_mask
     return f"{pretrain.objective} {mask}"

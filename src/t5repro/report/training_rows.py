@@ -5,7 +5,7 @@ that pre-training runs. The noise has a stream of its own (`report`, `noise`), s
 all objectives and seeds of a run can be compared; a training draws other noise in every step.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -16,6 +16,7 @@ from t5repro.inputs.packing import SHORTEST_SEGMENT
 from t5repro.objectives.examples import CorruptedSegment, corrupt_segments
 from t5repro.objectives.masked_examples import mask_segments
 from t5repro.objectives.mode_tokens import mode_token_id
+from t5repro.objectives.permuted_examples import order_segments
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.randomness import seed_pair, single_seed
 from t5repro.report.corpus import safe_text
@@ -36,6 +37,9 @@ OF_OBJECTIVE = (
 )
 OF_MIXTURE = ("objective", "inputs_length", "targets_length")
 OF_MASKED_LM = ("objective", "noise_density", "inputs_length", "targets_length")
+OF_PERMUTATION_LM = ("objective", "inputs_length", "targets_length")
+# Objectives on rows of sentences: the names of their settings, which have a section of their own.
+OF_SENTENCES = {"masked_lm": OF_MASKED_LM, "permutation_lm": OF_PERMUTATION_LM}
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,10 @@ def objective_settings(settings: Settings) -> dict[str, str]:
     if not settings.pretrain.steps and not settings.finetune.corpus_examples:
         return {}
     pretrain = settings.pretrain
-    if pretrain.objective == "masked_lm":
-        values = {name: format_value(getattr(pretrain, name)) for name in OF_MASKED_LM}
-        masking = pretrain.masked_lm.model_dump()
-        return values | {f"masked_lm.{name}": format_value(masking[name]) for name in masking}
+    if (section := pretrain.objective) in OF_SENTENCES:
+        values = {name: format_value(getattr(pretrain, name)) for name in OF_SENTENCES[section]}
+        options = getattr(pretrain, section).model_dump()
+        return values | {f"{section}.{name}": format_value(options[name]) for name in options}
     names = OF_MIXTURE if pretrain.denoisers else OF_OBJECTIVE
     values = {name: format_value(getattr(pretrain, name)) for name in names}
     denoisers = {
@@ -112,8 +116,10 @@ def corrupted_rows(
         pieces: pieces of the vocabulary by id.
         seed: seed of the run.
     """
-    is_masked_lm = settings.objective == "masked_lm"
-    segment_tokens = settings.inputs_length - 2 if is_masked_lm else segment_length(settings)
+    of_sentences = {"masked_lm": mask_segments, "permutation_lm": order_segments}
+    corrupt = of_sentences.get(settings.objective)
+    # Both add two special pieces.
+    segment_tokens = settings.inputs_length - 2 if corrupt else segment_length(settings)
     segments = {
         url: ids[:segment_tokens] for url, ids in documents.items() if len(ids) >= SHORTEST_SEGMENT
     }
@@ -122,8 +128,11 @@ def corrupted_rows(
         return []
     if settings.denoisers:
         shown = shown[:1] * len(settings.denoisers)
-    corrupt = _masked if is_masked_lm else _corrupted
-    corrupted = corrupt(settings, [ids for _, ids in shown], pieces, seed)
+    ids_of_rows = [ids for _, ids in shown]
+    if corrupt:
+        corrupted = _of_words(corrupt, settings, ids_of_rows, pieces, seed)
+    else:
+        corrupted = _corrupted(settings, ids_of_rows, pieces, seed)
     pieces = [*pieces, *SPECIAL_PIECES]
     return [
         Row(
@@ -150,11 +159,15 @@ def _corrupted(
     )
 
 
-def _masked(
-    settings: PretrainSettings, segments: Sequence[Sequence[int]], pieces: Sequence[str], seed: int
+def _of_words(
+    corrupt: Callable[..., list[CorruptedSegment]],
+    settings: PretrainSettings,
+    segments: Sequence[Sequence[int]],
+    pieces: Sequence[str],
+    seed: int,
 ) -> list[CorruptedSegment]:
     extra_ids = sum(map(is_sentinel, pieces))
-    return mask_segments(
+    return corrupt(
         settings,
         segments,
         word_starts=[piece.startswith(SPACE) for piece in pieces],

@@ -20,6 +20,7 @@ ANSWERINGS: Mapping[str, Callable[..., Answers]] = {
     "decoder_classifier": answer_labels,
     "encoder": answer_labels,
     "detector": answer_labels,
+    "two_stream": answer_labels,
 }
 
 

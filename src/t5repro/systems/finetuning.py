@@ -10,10 +10,11 @@ from t5repro.systems.encoder.finetuning import FINETUNING as ENCODER
 from t5repro.systems.encoder_decoder.finetuning import FINETUNING as ENCODER_DECODER
 from t5repro.systems.generator_detector.finetuning import FINETUNING as DETECTOR
 from t5repro.systems.training import Training
+from t5repro.systems.two_stream.finetuning import FINETUNING as TWO_STREAM
 
 FINETUNINGS: Mapping[str, Training[FinetuneStage]] = {
     training.family: training
-    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER, DETECTOR)
+    for training in (ENCODER_DECODER, DECODER, DECODER_CLASSIFIER, ENCODER, DETECTOR, TWO_STREAM)
 }
 
 

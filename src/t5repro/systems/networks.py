@@ -10,6 +10,24 @@ from t5repro.model.encoder import Encoder
 from t5repro.model.generator_detector import Detector, GeneratorDetector, Task
 from t5repro.model.labels import NO_COLUMNS, LabelColumns
 from t5repro.model.transformer import Decoder, DecoderClassifier, EncoderDecoder
+from t5repro.model.two_stream import TwoStreamEncoder
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a pre-training on row slots.
+
+    Attributes:
+        rows: of a batch.
+        length: positions that are remembered of each row; 0 means no memory.
+        reuse_length: positions of a row that are remembered in a step, from its start.
+        both_directions: whether every second row is read backwards.
+    """
+
+    rows: int
+    length: int
+    reuse_length: int
+    both_directions: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +40,7 @@ class Heads:
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         predicts_boundaries: whether pre-training has the head of the boundary objective.
         replaced_tokens: task of ELECTRA's second network in pre-training.
+        memory: of a pre-training on row slots.
     """
 
     columns: LabelColumns = NO_COLUMNS
@@ -29,6 +48,7 @@ class Heads:
     pair_classes: int = 0
     predicts_boundaries: bool = False
     replaced_tokens: Task = "detection"
+    memory: Memory | None = None
 
 
 def _decoder_classifier(
@@ -58,6 +78,19 @@ def _encoder(
     )
 
 
+def _two_stream(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> TwoStreamEncoder:
+    memory = heads.memory or Memory(0, 0, 0, both_directions=False)
+    return TwoStreamEncoder(
+        model,
+        labels=heads.columns.total,
+        classifier_dropout=heads.classifier_dropout,
+        memory_shape=(memory.rows, memory.length),
+        reuse_length=memory.reuse_length,
+        both_directions=memory.both_directions,
+        **shape,
+    )
+
+
 # Each takes the shape of the network, its heads and the arguments that all networks have.
 NETWORKS: Mapping[str, Callable[[ModelSettings, Heads, Mapping[str, Any]], Any]] = {
     "encoder_decoder": lambda model, heads, shape: EncoderDecoder(model, **shape),
@@ -68,4 +101,5 @@ NETWORKS: Mapping[str, Callable[[ModelSettings, Heads, Mapping[str, Any]], Any]]
     "generator_detector": lambda model, heads, shape: GeneratorDetector(
         model, task=heads.replaced_tokens, **shape
     ),
+    "two_stream": _two_stream,
 }

@@ -11,10 +11,11 @@ from t5repro.systems.encoder.pretraining import PRETRAINING as ENCODER
 from t5repro.systems.encoder_decoder.pretraining import PRETRAINING as ENCODER_DECODER
 from t5repro.systems.generator_detector.pretraining import PRETRAINING as GENERATOR_DETECTOR
 from t5repro.systems.training import Training
+from t5repro.systems.two_stream.pretraining import PRETRAINING as TWO_STREAM
 
 PRETRAININGS: Mapping[str, Training[PretrainStage]] = {
     training.family: training
-    for training in (ENCODER_DECODER, DECODER, ENCODER, GENERATOR_DETECTOR)
+    for training in (ENCODER_DECODER, DECODER, ENCODER, GENERATOR_DETECTOR, TWO_STREAM)
 }
 
 
@@ -29,7 +30,7 @@ def open_rows(settings: PretrainStage, *, seed: int, **files: Path) -> CorpusRow
     Args:
         settings: settings of the stage.
         seed: of the rows and the noise.
-        files: `ids`, `offsets`; and `sentences`, `word_starts` if the objective is `masked_lm`.
+        files: `ids`, `offsets`; and `sentences`, `word_starts` if the objective reads sentences.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.

@@ -66,7 +66,7 @@ def open_recorded_inputs(manifest: Path) -> tuple[CorpusRows, int]:
         ) from error
     paths = {Path(entry["path"]).name: Path(entry["path"]) for entry in record["inputs"]}
     names = {"ids": "train.ids", "offsets": "train.offsets"}
-    if settings.pretrain.objective == "masked_lm":
+    if settings.pretrain.reads_sentences:
         names |= SENTENCE_FILES
     if absent := set(names.values()) - set(paths):
         raise ArtifactError(f"{manifest} names no {sorted(absent)} among its inputs")

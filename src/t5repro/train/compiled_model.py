@@ -15,7 +15,7 @@ from t5repro.systems.networks import NETWORKS
 from t5repro.systems.training import Training
 from t5repro.train.adafactor import Adafactor
 from t5repro.train.adam import Adam
-from t5repro.train.layer_decay import rate_factors
+from t5repro.train.layer_decay import gradient_factors, rate_factors
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.schedules import schedule
 from t5repro.train.step import TrainedModel
@@ -30,6 +30,7 @@ def compiled_model(
     seed: int,
     columns: LabelColumns = NO_COLUMNS,
     layer_decay: float = 1.0,
+    decays_gradients: bool = False,
 ) -> TrainedModel:
     """Return a freshly initialised network with its loss and its optimizer.
 
@@ -40,6 +41,7 @@ def compiled_model(
         seed: of the initial weights and the dropout noise.
         columns: of the head of a network that writes no text.
         layer_decay: factor of the learning rate of a layer; 1 means none.
+        decays_gradients: whether it is the factor of gradients instead.
     """
     shape = {
         "embedding_rows": settings.vocab.embedding_rows,
@@ -58,7 +60,12 @@ def compiled_model(
     freeze(network, training)
     optimizer = make_optimizer(training)
     optimizer.build(model.trainable_variables)
-    optimizer.rate_factors = rate_factors(weight_variables(network), layer_decay, settings.model)
+    if decays_gradients:
+        factors = gradient_factors(weight_variables(network), layer_decay, settings.model)
+        optimizer.gradient_factors = factors
+    else:
+        factors = rate_factors(weight_variables(network), layer_decay, settings.model)
+        optimizer.rate_factors = factors
     model.compile(
         optimizer=optimizer,
         loss=loss.keras_loss,

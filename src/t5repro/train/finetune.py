@@ -105,6 +105,7 @@ def finetuning(job: FinetuneJob, *, code: Mapping[str, str]) -> "TrainingJob":
         columns=columns,
         texts=texts_of_row,
         layer_decay=settings.finetune.layer_decay,
+        decays_gradients=settings.finetune.layer_decay_on == "gradient",
     )
 
 

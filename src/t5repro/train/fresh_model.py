@@ -15,7 +15,11 @@ from t5repro.train.step import TrainedModel
 
 
 def fresh_model(
-    settings: PretrainStage | FinetuneStage, *, seed: int, columns: LabelColumns | None = None
+    settings: PretrainStage | FinetuneStage,
+    *,
+    seed: int,
+    columns: LabelColumns | None = None,
+    rows: int = 0,
 ) -> TrainedModel:
     """Return the freshly initialised model of a stage.
 
@@ -23,8 +27,12 @@ def fresh_model(
         settings: of the stage.
         seed: of the initial weights and the dropout noise.
         columns: of the head of a network that writes no text; if absent, `example_columns`.
+        rows: of a batch, for which a memory is made; if 0, those of the settings.
     """
     if isinstance(settings, PretrainStage):
+        if rows:
+            pretrain = settings.pretrain.model_copy(update={"batch_size": rows})
+            settings = settings.model_copy(update={"pretrain": pretrain})
         system: Any = pretraining_of(settings.model)
         return compiled_model(system, settings, settings.pretrain, seed=seed)
     finetune = settings.finetune
@@ -35,6 +43,7 @@ def fresh_model(
         seed=seed,
         columns=example_columns(settings) if columns is None else columns,
         layer_decay=finetune.layer_decay,
+        decays_gradients=finetune.layer_decay_on == "gradient",
     )
 
 

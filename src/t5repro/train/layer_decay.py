@@ -1,6 +1,6 @@
-"""Learning rates that fall from the head of a network to its embedding.
+"""Learning rates, or gradients, that fall from the head of a network to its embedding.
 
-Source: ELECTRA ``model/optimization._get_layer_lrs``.
+Source: ELECTRA ``model/optimization._get_layer_lrs``; XLNet ``model_utils.get_train_op``.
 """
 
 import re
@@ -42,3 +42,22 @@ def rate_factors(paths: Iterable[str], decay: float, model: ModelSettings) -> di
             layers_above = 0
         factors[path] = decay ** (layers_above + 2)
     return factors
+
+
+def gradient_factors(paths: Iterable[str], decay: float, model: ModelSettings) -> dict[str, float]:
+    """Return the factors of the gradients of blocks: one decay for each block above.
+
+    Embedding and heads keep their gradients.
+
+    Args:
+        paths: paths of weights in the model.
+        decay: factor of a layer, more than 0; 1 means none.
+        model: shape of the network.
+    """
+    matches = {path: BLOCK.match(path) for path in paths}
+    factors = {
+        path: decay ** (model.heights[match["stack"]] - 1 - int(match["number"]))
+        for path, match in matches.items()
+        if match
+    }
+    return {path: factor for path, factor in factors.items() if factor != 1}

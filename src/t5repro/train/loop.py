@@ -78,6 +78,7 @@ class TrainingJob:
         columns: returns the columns of the head of a network that writes no text.
         texts: returns the number of texts that the network reads of a row.
         layer_decay: factor of the learning rate of a layer; 1 means none.
+        decays_gradients: whether it is the factor of gradients instead.
     """
 
     rule: str
@@ -102,6 +103,7 @@ class TrainingJob:
     columns: Callable[[], LabelColumns] = lambda: NO_COLUMNS
     texts: Callable[[], int] = lambda: 1
     layer_decay: float = 1.0
+    decays_gradients: bool = False
 
     @property
     def recorded_settings(self) -> dict[str, Any]:
@@ -154,6 +156,7 @@ def make_model(job: TrainingJob) -> Any:
         seed=job.seed,
         columns=job.columns(),
         layer_decay=job.layer_decay,
+        decays_gradients=job.decays_gradients,
     )
     if job.initialize is not None:
         job.log(job.initialize(model))

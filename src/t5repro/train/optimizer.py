@@ -27,6 +27,7 @@ class Optimizer(keras.optimizers.Optimizer):
         starts: path of a weight -> count of updates from which on the weight and its slots are
             updated; weights without an entry are always updated. Set it before the first update.
         rate_factors: path of a weight -> factor of its learning rate; 1 without an entry.
+        gradient_factors: path of a weight -> factor of its clipped gradient; 1 without an entry.
     """
 
     def __init__(self, learning_rate: Any, *, name: str, max_grad_norm: float = 0.0) -> None:
@@ -34,6 +35,7 @@ class Optimizer(keras.optimizers.Optimizer):
         self.max_grad_norm = max_grad_norm
         self.starts: dict[str, int] = {}
         self.rate_factors: dict[str, float] = {}
+        self.gradient_factors: dict[str, float] = {}
 
     @abstractmethod
     def slot_shapes(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
@@ -87,8 +89,11 @@ class Optimizer(keras.optimizers.Optimizer):
         first_update = self.starts.get(path, 0)
         # Without a start the graph has no condition.
         awake = ops.greater_equal(self.iterations, first_update) if first_update else None
+        gradient = ops.cast(dense(gradient), floatx())
+        if path in self.gradient_factors:
+            gradient = gradient * self.gradient_factors[path]
         update, moments = self.change(
-            ops.cast(dense(gradient), floatx()),
+            gradient,
             ops.convert_to_tensor(variable),
             [ops.convert_to_tensor(slot) for slot in slots],
             learning_rate * self.rate_factors[path] if path in self.rate_factors else learning_rate,

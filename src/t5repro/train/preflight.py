@@ -217,7 +217,7 @@ def lowered_step(settings: PretrainStage | FinetuneStage, *, rows: int) -> bytes
     from t5repro.train.fresh_model import fresh_model, padding_batch
 
     settings = settings.model_copy(update={"devices": devices})
-    model = fresh_model(settings, seed=single_seed(settings.seed, "preflight"))
+    model = fresh_model(settings, seed=single_seed(settings.seed, "preflight"), rows=rows)
     tf.random.set_seed(0)  # deterministic operations require it; the program contains no draws
     step = tf.function(model.train_step, jit_compile=True, autograph=False)
     batch = padding_batch(settings, rows)

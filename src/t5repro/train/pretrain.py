@@ -139,10 +139,11 @@ def _check_corpus(settings: PretrainStage, tokens: Path | None, sentences: Path 
             f"pretrain.steps is {settings.pretrain.steps}, but --tokens names no corpus; give its "
             "manifest, or set pretrain.steps to 0"
         )
-    if sentences is None and settings.pretrain.objective == "masked_lm":
+    if sentences is None and settings.pretrain.reads_sentences:
         raise SettingsError(
-            "pretrain.objective is masked_lm, whose rows consist of sentences, but --sentences "
-            "names none; give the manifest of the rule sentences, or another objective"
+            f"pretrain.objective is {settings.pretrain.objective}, whose rows consist of "
+            "sentences, but --sentences names none; give the manifest of the rule sentences, or "
+            "another objective"
         )
 
 
@@ -155,7 +156,7 @@ def _load_inputs(
         settings: settings of the stage.
         split: ``train`` or ``validation``.
         tokens: folder of the token files.
-        sentences: folder of the sentences, for the objective `masked_lm`.
+        sentences: folder of the sentences, for an objective on sentences.
         seed: of the rows and the noise.
     """
     from t5repro.systems.pretraining import open_rows
@@ -178,7 +179,7 @@ def held_out_batches(
     Args:
         settings: settings of the stage.
         folder: folder of the token files.
-        sentences: folder of the sentences, for the objective `masked_lm`.
+        sentences: folder of the sentences, for an objective on sentences.
 
     Raises:
         CorpusError: the split does not fill a row.

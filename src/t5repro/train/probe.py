@@ -31,7 +31,7 @@ def step_seconds(settings: Any, *, rows: int, steps: int = STEPS) -> float:
 
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)  # deterministic operations require a seed
-    model = fresh_model(settings, seed=single_seed(0, "probe"))
+    model = fresh_model(settings, seed=single_seed(0, "probe"), rows=rows)
     batch = padding_batch(settings, rows)
     step = engine().single_step(model)
     times = []

@@ -23,7 +23,8 @@ from t5repro.train.pretrain import pretraining
 WEIGHTS_SECTION = "weights"
 # A softmax does not depend on a number that is added to all its logits: the gradients of these
 # biases are rounding, which an optimizer that divides by their size makes as large as any other.
-WITHOUT_EFFECT = ("k_bias", "span_head/bias")
+# So is a part of the gradient of the keys of distances: the slowest cosines are such numbers.
+WITHOUT_EFFECT = ("k_bias", "span_head/bias", "self_attention/r")
 
 
 def comparable(settings: Any, rule: str, *, engine: str, precision: str) -> Any:

@@ -121,9 +121,25 @@ def electra(
     )
 
 
+def xlnet(layers: int, d_model: int) -> ModelSettings:
+    """Return a shape of XLNet with heads of 64 features."""
+    return _encoder(
+        layers,
+        d_model,
+        d_model // 64,
+        architecture="two_stream",
+        feed_forward="gelu_tanh",
+        positions="distances",
+        activation_dropout=True,
+        initializer="normal",
+    )
+
+
 def _encoder(layers: int, d_model: int, num_heads: int, **options: Any) -> ModelSettings:
     initial_values = {"initializer": "truncated_normal", "initializer_range": 0.02}
     defaults = {**POSTNORM, **initial_values, "norm_epsilon": 1e-12}
+    if options.get("positions", "learned") != "learned":
+        del defaults["max_positions"]
     d_kv = d_model // num_heads
     return _shape(layers, d_model, 4 * d_model, num_heads, d_kv, **(defaults | options))
 
@@ -192,6 +208,10 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "electra_base": electra(12, 768, 12, 768, 1 / 3),
         "electra_large": electra(24, 1024, 16, 1024, 0.25),
     },
+    "Yang et al., 2019; configuration of the released weights": {
+        "xlnet_base": xlnet(12, 768),
+        "xlnet_large": xlnet(24, 1024),
+    },
     NOT_PUBLISHED: {
         "gpt_tiny": gpt(2, 128),
         "gpt_mini": gpt(4, 256),
@@ -207,6 +227,8 @@ PUBLISHED: dict[str, dict[str, ModelSettings]] = {
         "albert_mini": albert(4, 256, 4, 128),
         "electra_tiny": electra(2, 128, 2, 64, 0.5),
         "electra_mini": electra(4, 256, 4, 128, 0.25),
+        "xlnet_tiny": xlnet(2, 128),
+        "xlnet_mini": xlnet(4, 256),
     },
 }
 SIZES = {name: shape for shapes in PUBLISHED.values() for name, shape in shapes.items()}

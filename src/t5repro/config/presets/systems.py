@@ -174,6 +174,36 @@ PRESETS = {
             "learning_rate": {"factor": 1e-4},  # 5e-5 of large
         },
     ),
+    "xlnet": _encoder(
+        "Yang et al., 2019; zihangdai/xlnet",
+        size="xlnet_base",
+        pretrain={
+            "objective": "permutation_lm",
+            # AdamWeightDecayOptimizer, without bias correction; the rates are the paper's.
+            "optimizer": "adam_bert",
+            "adam_epsilon": 1e-6,
+            "max_grad_norm": 1,  # clip
+            # 40,000 of 500,000 updates, to min_lr_ratio of the peak.
+            "learning_rate": {
+                "schedule": "linear",
+                "factor": 4e-4,
+                "warmup_share": 0.08,
+                "final_factor": 4e-7,
+            },
+        },
+        finetune={
+            "optimizer": "adam_gpt",  # tf.train.AdamOptimizer, since weight_decay is 0
+            "adam_epsilon": 1e-8,
+            "weight_decay": 0,
+            # The README's command for STS-B: 120 of 1,200 updates, to min_lr_ratio of the peak.
+            "learning_rate": {
+                "schedule": "linear",
+                "factor": 5e-5,
+                "warmup_share": 0.1,
+                "final_factor": 0,
+            },
+        },
+    ),
     "gpt": Preset(
         {
             "pretrain": {

@@ -30,6 +30,10 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Factor of the learning rate from a layer to the one below it, as in ELECTRA: heads have the
     rate itself, the top block has its square as factor. 1 means one rate for all weights.
     """
+    layer_decay_on: Literal["rate", "gradient"] = "rate"
+    """What `layer_decay` lowers: the rate, or as in XLNet the clipped gradients of the blocks below
+    the top one, which Adam nearly cancels.
+    """
     unfreezing_episodes: int = Field(0, ge=0)
     """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
     start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""

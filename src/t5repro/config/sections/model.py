@@ -41,6 +41,7 @@ class ModelSettings(Section):
     only, which predicts masked pieces in pre-training, and labels and numbers in tasks.
     `generator_detector` is ELECTRA's: a small encoder replaces masked pieces, and a second one,
     which fine-tuning continues, tells replaced pieces from others.
+    `two_stream` is XLNet's: an encoder that predicts pieces in any order, with a memory.
     """
     target_marker: Literal["eos", "target_word"] = "eos"
     """Separator of inputs and targets in a decoder-only model: EOS as in the released code, or in
@@ -91,10 +92,11 @@ class ModelSettings(Section):
     """Whether fine-tuning of an encoder only drops features before the pooler too, as RoBERTa; BERT
     drops only its result.
     """
-    positions: Literal["relative", "rotary", "learned"] = "relative"
+    positions: Literal["relative", "rotary", "learned", "distances"] = "relative"
     """Positions: learned relative position biases in self-attention as in T5; rotary position
-    embeddings, which have no parameters (Su et al., 2021); or one learned vector a position, added
-    to the embedding as in GPT. Positions of an example in a packed row start at 0.
+    embeddings, which have no parameters (Su et al., 2021); one learned vector a position, added
+    to the embedding as in GPT; or keys of distances, projected from their sinusoids in each block,
+    as in XLNet (`two_stream`). Positions of an example in a packed row start at 0.
     """
     max_positions: int = Field(512, ge=1)
     """Rows of the table of learned positions: the greatest length of a row."""
@@ -279,6 +281,33 @@ class ModelSettings(Section):
                 f"model.generator_width {self.generator_width} makes a generator of width {width} "
                 f"with {heads} heads of about model.d_kv {self.d_kv}; choose a share that makes "
                 "the width a multiple of model.d_kv, or less than twice as much"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _distances_belong_to_two_streams(self) -> "ModelSettings":
+        stated = (self.positions, self.norm, self.norm_placement, self.biases, self.tie_embeddings)
+        if self.architecture == "two_stream" and stated != (
+            *("distances", "layer", "post"),
+            *(True, True),
+        ):
+            raise ValueError(
+                f"model.architecture two_stream has keys of distances, layer norms after residual "
+                f"connections, biases in feed-forward layers and a shared embedding; "
+                f"model.positions is {self.positions}, model.norm {self.norm}, "
+                f"model.norm_placement {self.norm_placement}, model.biases {self.biases}, "
+                f"model.tie_embeddings {self.tie_embeddings}: set them to distances, layer, post, "
+                "true and true, or use a size such as sizes/xlnet_tiny"
+            )
+        if self.positions == "distances" and self.architecture != "two_stream":
+            raise ValueError(
+                f"model.positions distances belongs to model.architecture two_stream, not "
+                f"{self.architecture}; set it to relative, rotary or learned"
+            )
+        if self.positions == "distances" and self.d_model % 2:
+            raise ValueError(
+                f"model.positions distances has a sine and a cosine for each frequency, and "
+                f"model.d_model is {self.d_model}; make it even"
             )
         return self
 

@@ -11,6 +11,7 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.config.sections.vocab import VocabSettings
 
 TRIGRAM = 3  # parts of text that are shuffled together
+OF_SENTENCES = ("masked_lm", "permutation_lm")
 WITH_SENTINELS = ("replace_spans", "mass_style", "bert_style", "mixture_of_denoisers")
 
 
@@ -139,6 +140,58 @@ class ReplacedTokens(Section):
     """Weight of the mean loss of this task, next to that of the generator."""
 
 
+class PermutationLM(Section):
+    """Rows, memory and order of the objective `permutation_lm` (XLNet)."""
+
+    reuse_share: float = Field(0.5, gt=0, lt=1)
+    """Share of a row that continues the text of its row slot, and that the memory takes up; two
+    segments fill the rest.
+    """
+    memory_share: float = Field(0.75, ge=0)
+    """Length of the memory as a share of `pretrain.inputs_length`. 0 means no memory."""
+    both_directions: bool = True
+    """Whether every second row reads the text backwards."""
+    order_blocks: int = Field(1, ge=1)
+    """Blocks of each of the two parts of a row, which all have the same order of positions."""
+    longest_span: int = Field(5, ge=1)
+    """Pieces of the longest span to predict; the probability of n pieces is in proportion to 1/n.
+    """
+    span_context: int = Field(6, ge=2)
+    """Pieces of context of each piece of a span, in which the place of the span is uniform."""
+
+    def reuse_length(self, inputs_length: int) -> int:
+        """Return the tokens of a row that continue the text of its slot."""
+        return round(self.reuse_share * inputs_length)
+
+    def memory_length(self, inputs_length: int) -> int:
+        """Return the positions of the memory of a row."""
+        return round(self.memory_share * inputs_length)
+
+    def check(self, inputs_length: int, targets_length: int, batch_size: int) -> None:
+        """Raise ValueError if a batch has no rows of these settings."""
+        first = self.reuse_length(inputs_length)
+        parts = (first, inputs_length - first)
+        goals = (targets_length - targets_length // 2, targets_length // 2)
+        # Two segments of at least one token, two `[SEP]` and `[CLS]`.
+        if parts[0] < 1 or parts[1] < 5 or any(map(int.__gt__, goals, parts)):
+            raise ValueError(
+                f"permutation_lm.reuse_share {self.reuse_share} divides inputs_length "
+                f"{inputs_length} into {parts[0]} and {parts[1]} tokens, which have to hold two "
+                f"segments with their separators and {goals[0]} and {goals[1]} targets; change "
+                "one of the three"
+            )
+        if any(part % self.order_blocks for part in parts):
+            raise ValueError(
+                f"permutation_lm.order_blocks {self.order_blocks} does not divide the parts of a "
+                f"row, {parts[0]} and {parts[1]} tokens; set it to 1"
+            )
+        if self.both_directions and batch_size % 2:
+            raise ValueError(
+                f"batch_size {batch_size} is odd, and permutation_lm.both_directions reads every "
+                "second row backwards; make it even"
+            )
+
+
 class PretrainSettings(TrainingSettings):
     """Unsupervised pre-training (paper sections 3.1.4 and 3.3)."""
 
@@ -159,11 +212,12 @@ class PretrainSettings(TrainingSettings):
         "lm",
         "mixture_of_denoisers",
         "masked_lm",
+        "permutation_lm",
     ] = "replace_spans"
     """Objective: a row of the paper's tables 4 to 7 (`docs/paper_rows.md`), UL2's mixture of
-    `denoisers` (`docs/recent_recipes.md`), or the masked language model of an encoder only
-    (`docs/systems.md`). Determines how corrupted tokens are replaced, or how a text is split into
-    inputs and targets.
+    `denoisers` (`docs/recent_recipes.md`), the masked language model of an encoder only, or XLNet's
+    predictions in any order (`docs/systems.md`). Determines how corrupted tokens are replaced, or
+    how a text is split into inputs and targets.
     """
     masked_lm: MaskedLM = MaskedLM()
     """Rows and masks of `masked_lm`. Its `targets_length` is the largest number of masked pieces in
@@ -171,6 +225,10 @@ class PretrainSettings(TrainingSettings):
     """
     replaced_tokens: ReplacedTokens = ReplacedTokens()
     """Task and loss of ELECTRA's second network."""
+    permutation_lm: PermutationLM = PermutationLM()
+    """Rows, memory and order of `permutation_lm`. Its `targets_length` is the number of positions
+    that are selected in a row.
+    """
     denoisers: tuple[Denoiser, ...] = ()
     """Denoisers of `mixture_of_denoisers`: one is drawn for each segment of a row, and its mask and
     density are used in place of `noise_mask`, `noise_density` and `mean_noise_span_length`.
@@ -226,7 +284,7 @@ class PretrainSettings(TrainingSettings):
     @property
     def reads_sentences(self) -> bool:
         """Whether the rows consist of sentences, which the rule `sentences` finds."""
-        return self.objective == "masked_lm" and self.reads_corpus
+        return self.objective in OF_SENTENCES and self.reads_corpus
 
     @model_validator(mode="after")
     def _objective_is_possible(self) -> "PretrainSettings":
@@ -239,6 +297,8 @@ class PretrainSettings(TrainingSettings):
             )
         _check_prefix_density(self.objective, self.noise_density)
         self._check_shuffled()
+        if self.objective == "permutation_lm":
+            self.permutation_lm.check(self.inputs_length, self.targets_length, self.batch_size)
         is_mixture = self.objective == "mixture_of_denoisers"
         if is_mixture != bool(self.denoisers):
             raise ValueError(
