@@ -5,6 +5,7 @@ Source: Clark et al., 2020, sections 2 and 3.4; ELECTRA ``PretrainingModel``.
 Shape suffixes: B rows of the batch, L positions, M masked positions.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -158,8 +159,9 @@ def detection_losses(labels_BL: Tensor, logits_BL: Tensor) -> Tensor:
 
 def _tail(x: Tensor) -> Tensor:
     """Return log(1 + exp(-|x|))."""
-    # A minimum: Grappler would join a negation to the exponential, with bits of its own (D-043).
-    return ops.log(1.0 + ops.exp(ops.minimum(x, -x)))
+    # A minimum and halves: Grappler would join a negation to the exponential, and make `Log1p` of
+    # a sum with 1, with bits that are not measured (D-043).
+    return ops.log(0.5 + 0.5 * ops.exp(ops.minimum(x, -x))) + math.log(2.0)
 
 
 def _detection(
