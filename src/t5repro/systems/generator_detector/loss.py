@@ -158,6 +158,22 @@ def detection_losses(labels_BL: Tensor, logits_BL: Tensor) -> Tensor:
     return ops.custom_gradient(losses)(logits_BL)
 
 
+def loss_of_sum(first: Tensor, second: Tensor) -> Tensor:
+    """Return -log(exp(-first) + exp(-second)), with its gradient written out."""
+
+    def losses(
+        first: Tensor, second: Tensor
+    ) -> tuple[Tensor, Callable[..., tuple[Tensor, Tensor]]]:
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, Tensor]:
+            (upstream,) = arguments if upstream is None else (upstream,)
+            share = 0.5 + 0.5 * ops.tanh(0.5 * (second - first))  # of the first probability
+            return upstream * share, upstream * (1.0 - share)
+
+        return ops.minimum(first, second) - _tail(first - second), gradient
+
+    return ops.custom_gradient(losses)(first, second)
+
+
 def _tail(x: Tensor) -> Tensor:
     """Return log(1 + exp(-|x|))."""
     # A minimum and halves: Grappler would join a negation to the exponential, and make `Log1p` of
@@ -199,8 +215,7 @@ def _all_pieces(
     no_copy = detection_losses(ops.zeros_like(copy), copy)  # -log(1 - D)
     predicted = no_copy + token_losses(rows.originals, network.piece_logits(states), z_loss=0.0)
     from_input = no_copy - copy  # -log D
-    # The logarithm of a sum of two probabilities, from their logarithms.
-    mixture = ops.minimum(from_input, predicted) - _tail(from_input - predicted)
+    mixture = loss_of_sum(from_input, predicted)
     losses = ops.where(rows.ids == rows.originals, mixture, predicted)
     return losses * ops.cast(features["encoder_segments"], floatx())
 
