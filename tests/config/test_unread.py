@@ -28,7 +28,10 @@ def load(change: Mapping[str, Any], **values: Any) -> Settings:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({**ROBERTA, "pretrain.masked_lm.short_row_share": 0.5}, "segment_pair, not full_sent"),
+        (
+            {**ROBERTA, "pretrain.masked_lm.short_row_share": 0.5},
+            "segment_pair or electra_segments, not full_sent",
+        ),
         ({"pretrain.masked_lm.copies": 10}, "read only with pretrain.objective masked_lm, not rep"),
         (
             {**BERT, "pretrain.noise_mask": "random_spans"},
@@ -47,9 +50,12 @@ def load(change: Mapping[str, Any], **values: Any) -> Settings:
         ),
         (
             {"evaluate.answer_length": 9},
-            "read only with model.architecture encoder, not encoder_dec",
+            "read only with model.architecture encoder or generator_detector, not encoder_dec",
         ),
-        ({"tasks.windows.stride": 9}, "read only with model.architecture encoder, not encoder_dec"),
+        (
+            {"tasks.windows.stride": 9},
+            "read only with model.architecture encoder or generator_detector, not encoder_dec",
+        ),
         ({"tasks.options_first": True}, "is True, which is read only with model.architecture "),
         ({"finetune.adapter_width": 32}, "read only with finetune.method adapters, not all"),
         ({"finetune.corpus_rate": "stated"}, "is not read with finetune.corpus_examples 0"),

@@ -47,8 +47,11 @@ class Dense(MatrixLayer):
 
     def build(self, input_shape: Any = None) -> None:
         """Create matrix and bias."""
-        draw = glorot_uniform() if self.is_glorot else truncated_normal(self.shape[0] ** -0.5)
-        self.add_matrix("matrix", self.shape, draw, is_own=self.is_glorot)
+        if self.is_glorot:
+            self.matrix = self.weight("matrix", self.shape, glorot_uniform())
+            self.matrices += ("matrix",)
+        else:
+            self.add_matrix("matrix", self.shape, truncated_normal(self.shape[0] ** -0.5))
         self.bias = self.weight("bias", self.shape[1:], zeros())
 
     def call(self, x_BLD: Tensor) -> Tensor:

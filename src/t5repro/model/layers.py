@@ -232,19 +232,15 @@ class MatrixLayer(SeededLayer):
         self.is_int8 = False
         self.lora: Lora | None = None
 
-    def add_matrix(
-        self, name: str, shape: tuple[int, int], t5_draw: Draw, *, is_own: bool = False
-    ) -> None:
+    def add_matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
         """Create the matrix `name`.
 
         Args:
             name: of the weight and of the attribute.
             shape: features before and after the product.
             t5_draw: see `initial_matrix`.
-            is_own: whether these are the values whatever `model.initializer` says.
         """
-        draw = t5_draw if is_own else initial_matrix(self.model, t5_draw)
-        setattr(self, name, self.weight(name, shape, draw))
+        setattr(self, name, self.weight(name, shape, initial_matrix(self.model, t5_draw)))
         self.matrices += (name,)
 
     def multiply(self, x: Tensor, names: Sequence[str], bias: Tensor | None) -> Tensor:
@@ -323,11 +319,9 @@ class MatrixLayer(SeededLayer):
 class Projections(MatrixLayer):
     """A layer of matrices, with biases if the network has them."""
 
-    def add_matrix(
-        self, name: str, shape: tuple[int, int], t5_draw: Draw, *, is_own: bool = False
-    ) -> None:
+    def add_matrix(self, name: str, shape: tuple[int, int], t5_draw: Draw) -> None:
         """Create the matrix `name`, and ``<name>_bias`` if the network has biases."""
-        super().add_matrix(name, shape, t5_draw, is_own=is_own)
+        super().add_matrix(name, shape, t5_draw)
         if self.model.biases:
             bias = f"{name}_bias"
             setattr(self, bias, self.weight(bias, shape[1:], zeros()))

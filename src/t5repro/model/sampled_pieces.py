@@ -36,7 +36,7 @@ def sampled_pieces(logits_BMV: Tensor, draws_BM: Tensor) -> Tensor:
     # 1. The block of ids in which the sum of probabilities reaches the random number.
     sums_NK = running_sums(ops.sum(probabilities_NKW, axis=-1))
     share_N = ops.cast(ops.reshape(draws_BM, (-1,)), floatx()) * 2.0**-DRAW_BITS
-    share_N = below(share_N * sums_NK[:, -1], sums_NK[:, -1])
+    share_N = below_total(share_N * sums_NK[:, -1], sums_NK[:, -1])
     block_N = _reached(sums_NK, share_N)
     # 2. The id in this block.
     before_NK = ops.pad(sums_NK[:, :-1], [[0, 0], [1, 0]])
@@ -45,7 +45,7 @@ def sampled_pieces(logits_BMV: Tensor, draws_BM: Tensor) -> Tensor:
     starts_N = ops.arange(rows * count, dtype="int32") * blocks
     inside_NW = ops.take(ops.reshape(probabilities_NKW, (-1, BLOCK)), starts_N + block_N, axis=0)
     sums_NW = running_sums(inside_NW)
-    id_N = _reached(sums_NW, below(share_N, sums_NW[:, -1]))
+    id_N = _reached(sums_NW, below_total(share_N, sums_NW[:, -1]))
     return ops.reshape(block_N * BLOCK + id_N, (rows, count))
 
 
@@ -58,7 +58,7 @@ def running_sums(x_NK: Tensor) -> Tensor:
     return x_NK
 
 
-def below(share_N: Tensor, total_N: Tensor) -> Tensor:
+def below_total(share_N: Tensor, total_N: Tensor) -> Tensor:
     """Return shares that rounding has not lifted to the total: an id of probability 0 follows."""
     return ops.minimum(share_N, total_N * BELOW_ONE)
 
@@ -69,7 +69,9 @@ def _reached(sums_NK: Tensor, share_N: Tensor) -> Tensor:
     return ops.cast(count_N, "int32")  # a sum may widen
 
 
-def placed(values_BL: Tensor, positions_BM: Tensor, new_BM: Tensor, is_masked_BM: Tensor) -> Tensor:
+def with_values_at(
+    values_BL: Tensor, positions_BM: Tensor, new_BM: Tensor, is_masked_BM: Tensor
+) -> Tensor:
     """Return values of rows, with new ones at the masked positions.
 
     Args:

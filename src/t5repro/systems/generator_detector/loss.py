@@ -5,6 +5,7 @@ Source: Clark et al., 2020, sections 2 and 3.4; ELECTRA ``PretrainingModel``.
 Shape suffixes: B rows of the batch, L positions, M masked positions.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from keras.config import floatx
 from t5repro.engines.engine import engine
 from t5repro.model.generator_detector import Task
 from t5repro.model.layers import Tensor, gather_positions
-from t5repro.model.sampled_pieces import placed, sampled_pieces
+from t5repro.model.sampled_pieces import sampled_pieces, with_values_at
 from t5repro.systems.encoder.loss import MaskedLoss
 from t5repro.systems.loss import Features
 from t5repro.systems.token_loss import token_losses
@@ -61,9 +62,9 @@ class ReplacedTokensLoss(MaskedLoss):
         answers = [is_right, is_masked]
         if len(self.accuracy_names(network)) > 1:
             rows = replaced_rows(features, targets, logits)
-            read = network.encode(features | {"encoder_ids": rows.ids}, training=False)
+            states = network.encode(features | {"encoder_ids": rows.ids}, training=False)
             is_judged = self._judged(features, targets)
-            is_right = (network.detector_head(read) > 0) == (rows.ids != rows.originals)
+            is_right = (network.detector_head(states) > 0) == (rows.ids != rows.originals)
             answers += [ops.logical_and(is_right, is_judged), is_judged]
         return tuple(ops.sum(ops.cast(answer, "int32")) for answer in answers)
 
@@ -85,8 +86,8 @@ class ReplacedTokensLoss(MaskedLoss):
         # Drawn ids are counts of comparisons, without a gradient: the second loss moves the
         # generator by shared weights only.
         rows = replaced_rows(features, targets, logits)
-        read = network.encode(features | {"encoder_ids": rows.ids}, training=True)
-        losses = TASKS[self.task](network, read, rows, features, targets)
+        states = network.encode(features | {"encoder_ids": rows.ids}, training=True)
+        losses = TASKS[self.task](network, states, rows, features, targets)
         return summed + weights["replaced"] * ops.sum(losses)
 
     def _judged(self, features: Features, targets: Tensor) -> Tensor:
@@ -119,14 +120,15 @@ def replaced_rows(features: Features, targets: Tensor, logits: Tensor) -> Replac
         targets: original ids at their masked positions, then 0.
         logits: of the generator at these positions.
     """
-    drawn = sampled_pieces(logits, features["sample_draws"])
+    pieces = sampled_pieces(logits, features["sample_draws"])
     ids, positions, is_masked = (
         features["encoder_ids"],
         features["target_positions"],
         targets != PAD_ID,
     )
     return ReplacedRows(
-        placed(ids, positions, drawn, is_masked), placed(ids, positions, targets, is_masked)
+        with_values_at(ids, positions, pieces, is_masked),
+        with_values_at(ids, positions, targets, is_masked),
     )
 
 
@@ -134,7 +136,7 @@ def masked_positions(features: Features, targets: Tensor) -> Tensor:
     """Return which positions of rows are masked, (batch, length)."""
     ids, is_masked = features["encoder_ids"], targets != PAD_ID
     ones = ops.ones_like(targets)
-    return placed(ops.zeros_like(ids), features["target_positions"], ones, is_masked) > 0
+    return with_values_at(ops.zeros_like(ids), features["target_positions"], ones, is_masked) > 0
 
 
 def detection_losses(labels_BL: Tensor, logits_BL: Tensor) -> Tensor:
@@ -156,49 +158,65 @@ def detection_losses(labels_BL: Tensor, logits_BL: Tensor) -> Tensor:
     return ops.custom_gradient(losses)(logits_BL)
 
 
+def loss_of_sum(first: Tensor, second: Tensor) -> Tensor:
+    """Return -log(exp(-first) + exp(-second)), with its gradient written out."""
+
+    def losses(
+        first: Tensor, second: Tensor
+    ) -> tuple[Tensor, Callable[..., tuple[Tensor, Tensor]]]:
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, Tensor]:
+            (upstream,) = arguments if upstream is None else (upstream,)
+            share = 0.5 + 0.5 * ops.tanh(0.5 * (second - first))  # of the first probability
+            return upstream * share, upstream * (1.0 - share)
+
+        return ops.minimum(first, second) - _tail(first - second), gradient
+
+    return ops.custom_gradient(losses)(first, second)
+
+
 def _tail(x: Tensor) -> Tensor:
     """Return log(1 + exp(-|x|))."""
-    # A minimum: Grappler would join a negation to the exponential, with bits of its own (D-043).
-    return ops.log(1.0 + ops.exp(ops.minimum(x, -x)))
+    # A minimum and halves: Grappler would join a negation to the exponential, and make `Log1p` of
+    # a sum with 1, with bits that are not measured (D-043).
+    return ops.log(0.5 + 0.5 * ops.exp(ops.minimum(x, -x))) + math.log(2.0)
 
 
 def _detection(
-    network: Any, read: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
+    network: Any, states: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
 ) -> Tensor:
     # A piece that the generator guessed right is an original one.
     labels = ops.cast(rows.ids != rows.originals, floatx())
-    losses = detection_losses(labels, network.detector_head(read))
+    losses = detection_losses(labels, network.detector_head(states))
     return losses * ops.cast(features["encoder_segments"], floatx())
 
 
 def _masked_detection(
-    network: Any, read: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
+    network: Any, states: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
 ) -> Tensor:
-    losses = _detection(network, read, rows, features, targets)
+    losses = _detection(network, states, rows, features, targets)
     return losses * ops.cast(masked_positions(features, targets), floatx())
 
 
 def _masked_pieces(
-    network: Any, read: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
+    network: Any, states: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
 ) -> Tensor:
-    states = gather_positions(read, features["target_positions"])
-    return token_losses(targets, network.piece_logits(states), z_loss=0.0)
+    masked = gather_positions(states, features["target_positions"])
+    return token_losses(targets, network.piece_logits(masked), z_loss=0.0)
 
 
 def _all_pieces(
-    network: Any, read: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
+    network: Any, states: Tensor, rows: ReplacedRows, features: Features, targets: Tensor
 ) -> Tensor:
     """Return -log(D * [read id is the original] + (1 - D) * softmax) with D = sigmoid(copy).
 
     Source: Clark et al., 2020, section 3.4, "All-Tokens MLM".
     """
-    copy = network.detector_head(read)
+    copy = network.detector_head(states)
     no_copy = detection_losses(ops.zeros_like(copy), copy)  # -log(1 - D)
-    written = no_copy + token_losses(rows.originals, network.piece_logits(read), z_loss=0.0)
-    copied = no_copy - copy  # -log D
-    # The logarithm of a sum of two probabilities, from their logarithms.
-    both = ops.minimum(copied, written) - _tail(copied - written)
-    losses = ops.where(rows.ids == rows.originals, both, written)
+    predicted = no_copy + token_losses(rows.originals, network.piece_logits(states), z_loss=0.0)
+    from_input = no_copy - copy  # -log D
+    mixture = loss_of_sum(from_input, predicted)
+    losses = ops.where(rows.ids == rows.originals, mixture, predicted)
     return losses * ops.cast(features["encoder_segments"], floatx())
 
 
