@@ -21,6 +21,7 @@ FOUNDATION = {
     "artifacts",
     "cpu_dispatch",
     "errors",
+    "file_forms",
     "files",
     "progress",
     "config",
