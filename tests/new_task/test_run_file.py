@@ -86,6 +86,21 @@ def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def in_a_new_process(folder: Path, *words: str) -> None:
+    """Run a command of ours; threads of TensorFlow are set once in a process."""
+    ran = run_in(folder, sys.executable, "-m", "t5repro", *words)
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.fixture(scope="module")
+def face(made_run: Path) -> str:
+    """The name of a folder with the weights of the run in Hugging Face's form."""
+    words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
+    form = ["--form", "huggingface", "--folder", "face"]
+    in_a_new_process(made_run, "weights", "export", *words, *form)
+    return "face"
+
+
 @pytest.fixture
 def checkout(made_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a run, and a file of rows; the current folder."""
@@ -224,15 +239,8 @@ def test_validation_warns_of_a_device_that_this_machine_lacks(
     assert "my.yaml, gpu.yaml are valid" in printed.out
 
 
-def test_a_published_checkpoint_is_a_start_too(checkout: Path, capsys: Any) -> None:
-    words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
-    for command in (
-        ["weights", "export", *words, "--form", "huggingface", "--folder", "face"],
-        ["tasks", "new", "rows.csv", "--from", "face", "--out", "my.yaml"],
-    ):
-        # Threads of TensorFlow are set once in a process.
-        ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
-        assert ran.returncode == 0, ran.stdout
+def test_a_published_checkpoint_is_a_start_too(checkout: Path, face: str) -> None:
+    in_a_new_process(checkout, "tasks", "new", "rows.csv", "--from", face, "--out", "my.yaml")
     settings = load_run_file(Path("my.yaml"))
     assert settings.model == MODEL
     assert settings.vocab.total_ids == VOCAB.total_ids
@@ -294,15 +302,9 @@ def test_an_altered_vocabulary_is_refused(checkout: Path, capsys: Any) -> None:
     assert "sentencepiece.model has SHA-256" in capsys.readouterr().err
 
 
-def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, capsys: Any) -> None:
-    words = ["--weights", f"{TRAINING}/manifest.json", "--vocabulary", VOCABULARY.as_posix()]
-    for command in (
-        ["weights", "export", *words, "--form", "huggingface", "--folder", "published"],
-        ["weights", "import", "published", "--folder", "imported"],
-        ["tasks", "new", "rows.csv", "--from", "imported", "--out", "my.yaml"],
-    ):
-        ran = run_in(checkout, sys.executable, "-m", "t5repro", *command)
-        assert ran.returncode == 0, ran.stdout
+def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, face: str) -> None:
+    in_a_new_process(checkout, "weights", "import", face, "--folder", "imported")
+    in_a_new_process(checkout, "tasks", "new", "rows.csv", "--from", "imported", "--out", "my.yaml")
     assert load_run_file(Path("my.yaml")).pretrain.start_from == "imported"
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -52,11 +51,10 @@ def run(python: Path | str, *arguments: str, paths: Sequence[Path] = ()) -> str:
     return done.stdout
 
 
-def train(folder: Path, runs: dict[str, Any], *, engine: str = "jax", **options: Any) -> str:
-    """Run tiny trainings, each in a folder of its own; return what they print."""
-    python = PYTHON if engine == "jax" else sys.executable
-    arguments = (str(folder), json.dumps(runs), json.dumps({"engine": engine, **options}))
-    return run(python, TRAINING, *arguments)
+def train(folder: Path, runs: dict[str, Any], **options: Any) -> str:
+    """Run tiny trainings on JAX, each in a folder of its own; return what they print."""
+    arguments = (str(folder), json.dumps(runs), json.dumps({"engine": "jax", **options}))
+    return run(PYTHON, TRAINING, *arguments)
 
 
 def weights(folder: Path) -> bytes:

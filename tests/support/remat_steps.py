@@ -19,7 +19,7 @@ CASES = (
     "masked pieces, pairs and borders in parts",  # blocks that share weights
     "answers of a decoder with its language model",
 )
-DEEP = {"num_encoder_layers": 4, "num_decoder_layers": 4}
+DEEP = {"num_encoder_layers": 3, "num_decoder_layers": 3}
 KINDS: tuple[Remat, ...] = ("none", "block", "dots")
 
 

@@ -2,10 +2,14 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+import traced_steps
 from checkout import SUPPORT
 from jax_environment import MARKS, PYTHON, history, run, train, weights
 
@@ -27,6 +31,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def train_here(tiny: ModuleType, tmp_path: Path) -> Callable[..., None]:
+    """Run a tiny training on TensorFlow, in this process."""
+
+    def start(name: str, **options: Any) -> None:
+        traced_steps.run(tiny.make_job(tmp_path / name, **options))
+
+    return start
+
+
 def test_its_environment_has_no_tensorflow() -> None:
     program = "import importlib.util as u; print(u.find_spec('tensorflow'), u.find_spec('jax'))"
     none, _, jax = run(PYTHON, "-c", program).partition(" ")
@@ -43,7 +57,7 @@ def test_a_training_that_is_killed_twice_ends_in_the_same_bytes(
 
 
 def test_a_second_phase_that_is_killed_ends_in_the_same_bytes_and_near_tensorflow(
-    trained: Path, tmp_path: Path
+    trained: Path, tmp_path: Path, train_here: Callable[..., None]
 ) -> None:
     first = str(trained / "encoder/results")
     second = {"phase": first, "encoder": True, "dropout_rate": 0.0, "seed": 2}
@@ -52,7 +66,7 @@ def test_a_second_phase_that_is_killed_ends_in_the_same_bytes_and_near_tensorflo
     assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
     record = json.loads((tmp_path / "whole/results/manifest.json").read_text(encoding="utf-8"))
     assert record["counters"]["optimizer_step"] == 20
-    train(tmp_path, {"other_engine": second}, engine="tensorflow")
+    train_here("other_engine", **second)
     losses = (history(tmp_path / name) for name in ("whole", "other_engine"))
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
@@ -69,10 +83,12 @@ def test_the_steps_of_a_call_from_the_host_change_no_byte(trained: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["without_dropout", "encoder", "electra"])
-def test_losses_are_those_of_tensorflow(trained: Path, tmp_path: Path, name: str) -> None:
+def test_losses_are_those_of_tensorflow(
+    trained: Path, tmp_path: Path, train_here: Callable[..., None], name: str
+) -> None:
     options = {"dropout_rate": 0.0, "validation_every_steps": 3}
     options |= {name: True} if name != "without_dropout" else {}
-    train(tmp_path, {name: options}, engine="tensorflow")
+    train_here(name, **options)
     np.testing.assert_allclose(history(trained / name), history(tmp_path / name), rtol=1e-5)
 
 
