@@ -1,7 +1,6 @@
-"""The components of a block: norms, dropout, feed-forward.
+"""The components of a block: norms, dropout, feed-forward; all arithmetic is `keras.ops`.
 
-Paper section 2.1; constants from the released code. All arithmetic is `keras.ops`, so the layers
-run on every Keras backend.
+Paper section 2.1; constants from the released code.
 
 Shape suffixes: B rows of the batch, L positions, M some of them, D features of the residual stream,
 F features inside the feed-forward layer.
