@@ -238,7 +238,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     if header[0].lower().startswith("sep="):
         cure = "delete the line, with which Excel names what separates the cells"
         raise invalid_data(f"{path} line 1", "found", ",".join(header), "the header", cure)
-    if any("\r" in name for name in header):
+    if path.suffix == ".tsv" and any("\r" in name for name in header):
         cure = "convert the line ends to line feeds, as tr '\\r' '\\n' does"
         allowed = "no carriage return in a name"
         raise invalid_data(f"{path} line 1", "the columns are", header, allowed, cure)
