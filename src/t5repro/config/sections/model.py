@@ -238,7 +238,7 @@ class ModelSettings(Section):
                     f"{self.architecture} does not have; set it to {default}, or "
                     "model.architecture to encoder"
                 )
-        if not self.family.predicts_inputs:
+        if self.family.objective != "masked_lm":
             return self
         if (self.positions, self.norm, self.norm_placement) != ("learned", "layer", "post"):
             raise ValueError(
