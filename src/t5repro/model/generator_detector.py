@@ -40,7 +40,7 @@ class GeneratorDetector(Detector):
     """Both networks in pre-training.
 
     Args:
-        model: shape of the detector; `model.generator` is the other shape.
+        model: shape of the detector; its `generator` is the other shape.
         embedding_rows: rows of the embedding.
         dropout_rate: share of features dropped in training, in both.
         seed: the run's seed; weights and noise follow from it.
