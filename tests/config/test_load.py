@@ -99,7 +99,7 @@ def test_an_empty_run_file_is_the_papers_baseline() -> None:
         ),
         (
             {"model.positions": "alibi"},
-            r"'model.positions' is 'alibi'; .* 'relative', 'rotary' or 'learned'",
+            r"'model.positions' is 'alibi'; .* 'relative', 'rotary', 'learned' or 'distances'",
         ),
         ({"model.max_positions": 0}, r"'model.max_positions' is 0; .* greater than or equal to 1"),
         ({"model.initializer": "zeros"}, r"'model.initializer' is 'zeros'; .* 't5', 'normal' or"),

@@ -344,7 +344,7 @@ def test_all_systems_have_the_compute_of_the_baseline(
         assert settings.evaluate == run.evaluate
         assert settings.tasks.names == run.tasks.names
         recipes.add((training.objective, str(training.masked_lm), training.optimizer))
-    assert len(recipes) == 7
+    assert len(recipes) == 9
 
 
 def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(

@@ -170,5 +170,5 @@ def test_a_run_file_names_the_seventh_system_and_its_steps_are_counted(seventh: 
 
 
 def test_an_architecture_without_a_row_is_refused_with_those_of_the_table() -> None:
-    with pytest.raises(ValueError, match="'prefix_language_model' or 'encoder'"):
+    with pytest.raises(ValueError, match="'generator_detector' or 'two_stream'"):
         ModelSettings(architecture="bag_of_words")

@@ -124,7 +124,7 @@ def test_settings_with_presets_are_read_back_unchanged() -> None:
         (
             {"use": ["sizes/smal"]},
             r"use names 'sizes/smal'; presets of sizes are \['sizes/small', .*"
-            r"'sizes/electra_mini'\]; nearest: 'sizes/small'; "
+            r"'sizes/xlnet_mini'\]; nearest: 'sizes/small'; "
             "`t5repro config presets` prints what each sets",
         ),
         (
