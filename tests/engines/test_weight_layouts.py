@@ -30,6 +30,7 @@ def networks() -> Iterator[Any]:
     yield DecoderClassifier(GPT, labels=3, **SHAPE)
     yield Encoder(tiny.ENCODER, pair_classes=2, predicts_boundaries=True, **SHAPE)
     yield Encoder(tiny.ENCODER, labels=3, predicts_spans=True, **SHAPE)
+    yield Encoder(tiny.ENCODER, labels=3, networks=[("pairs", 1, 2)], **SHAPE)
 
 
 def test_every_weight_matches_one_key_and_every_key_a_weight() -> None:

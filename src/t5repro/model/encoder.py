@@ -24,7 +24,6 @@ from t5repro.model.block import Block
 from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
 from t5repro.model.dense import ClassHead, Dense, embedding_shape
-from t5repro.model.initial_values import initial_matrix, normal
 from t5repro.model.layers import (
     SeededLayer,
     Tensor,
@@ -36,34 +35,14 @@ from t5repro.model.layers import (
 from t5repro.model.learned_positions import LearnedPositions
 from t5repro.model.masked_lm_head import MaskedLMHead
 from t5repro.model.network import Network, as_integers, mask_unused_rows
+from t5repro.model.san_head import SanHead
 from t5repro.model.segment_rows import SegmentRow, padded_rows
+from t5repro.model.token_types import TokenTypes
 
 HEADS = (
     *("masked_lm", "boundary_head", "pooler", "pair_head"),
-    *("label_head", "span_head", "tag_head"),
+    *("label_head", "san_head", "span_head", "tag_head"),
 )
-
-
-class TokenTypes(SeededLayer):
-    """A vector for each type of a token: whether it is of the first or the second segment.
-
-    Args:
-        model: shape of the network, `d_model` being the width of the vectors.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
-
-    def __init__(self, model: ModelSettings, **layer: Any) -> None:
-        super().__init__(**layer)
-        self.model = model
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create the table."""
-        shape = (self.model.token_types, self.model.d_model)
-        self.table = self.weight("table", shape, initial_matrix(self.model, normal(1.0)))
-
-    def call(self, types_BL: Tensor) -> Tensor:
-        """Return the vectors of types, (batch, length, features)."""
-        return ops.cast(ops.take(self.table, types_BL, axis=0), self.compute_dtype)
 
 
 class EncoderStack(SeededLayer):
@@ -170,6 +149,10 @@ class Encoder(Network):
         tags: tags of words. Without labels, spans and tags the network is one of pre-training, with
             the head that predicts masked pieces.
         predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
+        networks: tasks with a stochastic answer network, the first of their `labels` and how many.
+        task_dropout: tasks with a `classifier_dropout` of their own: the task, the first of its
+            `labels`, how many, and the share.
+        turn_dropout: share of the turns of answer networks that training leaves out.
 
     Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
     padding) and, with token types, ``encoder_types``, of shape (batch, length); in pre-training
@@ -201,6 +184,9 @@ class Encoder(Network):
         predicts_spans: bool = False,
         tags: int = 0,
         predicts_boundaries: bool = False,
+        networks: Sequence[tuple[str, int, int]] = (),
+        task_dropout: Sequence[tuple[str, int, int, float]] = (),
+        turn_dropout: float = 0.0,
     ) -> None:
         super().__init__(
             model, name="encoder_only", embedding_rows=embedding_rows, seed=seed, dtype=dtype
@@ -223,21 +209,43 @@ class Encoder(Network):
             self.boundary_head = BoundaryHead(
                 model, embedding_rows=embedding_rows, **self.layer("boundary_head")
             )
+        # Columns of labels without an answer network, which share one matrix.
+        self.networks = tuple(networks)
+        pooled = np.ones(labels, bool)
+        for _, first, count in networks:
+            pooled[first : first + count] = False
+        self.pooled_columns = np.flatnonzero(pooled)
         # Heads, in the order of `HEADS`. Only pairs and labels read the pooled first position.
-        if labels or self.pair_classes:
+        if len(self.pooled_columns) or self.pair_classes:
             self.pooler = Dense(model, inputs=width, outputs=width, **self.layer("pooler"))
         if self.pair_classes:
             self.pair_head = ClassHead(
                 model, inputs=width, outputs=pair_classes, **self.layer("pair_head")
             )
         rate = dropout_rate if classifier_dropout is None else classifier_dropout
-        if labels:
+        self.task_dropouts: list[Any] = []
+        self.columns_of_dropout: list[np.ndarray] = []
+        if len(self.pooled_columns):
             # RoBERTa drops features before the pooler as well, BERT only after it.
             pooler_rate = rate if model.pooler_dropout else 0.0
             self.pooler_dropout = dropout_layer(model, pooler_rate, **self.layer("pooler_dropout"))
             self.label_dropout = dropout_layer(model, rate, **self.layer("label_dropout"))
             self.label_head = ClassHead(
-                model, inputs=width, outputs=labels, **self.layer("label_head")
+                model, inputs=width, outputs=len(self.pooled_columns), **self.layer("label_head")
+            )
+            for task, first, count, task_rate in task_dropout:
+                own = (self.pooled_columns >= first) & (self.pooled_columns < first + count)
+                if own.any():
+                    dropout = dropout_layer(model, task_rate, **self.layer(f"label_dropout_{task}"))
+                    self.task_dropouts.append(dropout)
+                    self.columns_of_dropout.append(own)
+        if networks:
+            rates = {task: task_rate for task, _, _, task_rate in task_dropout}
+            self.san_head = SanHead(
+                model,
+                tasks=[(task, count, rates.get(task, rate)) for task, _, count in networks],
+                turn_dropout=turn_dropout,
+                **self.layer("san_head"),
             )
         if predicts_spans:
             self.span_head = ClassHead(model, inputs=width, outputs=2, **self.layer("span_head"))
@@ -261,7 +269,7 @@ class Encoder(Network):
         if self.has_answers:
             heads = []
             if self.labels:
-                heads.append(self.label_logits(encoded_BLD, training=training))
+                heads.append(self.label_logits(encoded_BLD, features, training=training))
             if self.predicts_spans:
                 heads.append(self.span_logits(encoded_BLD))
             if self.tags:
@@ -295,16 +303,44 @@ class Encoder(Network):
         # an operation whose bits are not measured (D-043).
         return ops.tanh(self.pooler(encoded_BLD[:, :1]))[:, 0]
 
-    def label_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+    def label_logits(
+        self, encoded_BLD: Tensor, features: Mapping[str, Tensor], training: bool = False
+    ) -> Tensor:
         """Return float32 logits of labels, (batch, labels).
 
         Args:
             encoded_BLD: output of the encoder.
+            features: of which it is the output; answer networks read segments and types.
             training: apply dropout.
         """
+        if not self.networks:
+            return self.pooled_logits(encoded_BLD, training=training)
+        features = option_rows(features)
+        of_tasks = self.san_head(
+            encoded_BLD, features["encoder_segments"], features["encoder_types"], training=training
+        )
+        # Columns in the order of the tasks, each of its own head.
+        pieces = {
+            first: logits for (_, first, _), logits in zip(self.networks, of_tasks, strict=True)
+        }
+        if len(self.pooled_columns):
+            logits_BC = self.pooled_logits(encoded_BLD, training=training)
+            for index, column in enumerate(self.pooled_columns.tolist()):
+                pieces[column] = logits_BC[:, index : index + 1]
+        return ops.concatenate([pieces[column] for column in sorted(pieces)], axis=-1)
+
+    def pooled_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return float32 logits of the labels without an answer network, see `label_logits`."""
         # `[CLS]` is the first piece of every row.
         first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
-        return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
+        pooled_BD = self.pooled(first_B1D)
+        logits_BC = self.label_head(self.label_dropout(pooled_BD, training=training))
+        if training:
+            # A row has the loss of its task's columns, which read the noise of the task.
+            for dropout, own_C in zip(self.task_dropouts, self.columns_of_dropout, strict=True):
+                of_task = self.label_head(dropout(pooled_BD, training=training))
+                logits_BC = ops.where(own_C[None], of_task, logits_BC)
+        return logits_BC
 
     def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
         """Return ids, segments and types of rows of a task, int32, padded to a length."""
@@ -317,7 +353,7 @@ class Encoder(Network):
 
     def answer_logits(self, features: Mapping[str, Tensor]) -> Tensor:
         """Return the logits of labels, numbers and options, (batch, labels)."""
-        return self.label_logits(self.encode(features))
+        return self.label_logits(self.encode(features), features)
 
     def span_logits(self, encoded_BLD: Tensor) -> Tensor:
         """Return float32 logits of the first and last position of an answer, (batch, length, 2).

@@ -1,7 +1,7 @@
 """The table of networks: family -> constructor, the same for every stage (`config/families.py`)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from t5repro.config.sections.model import ModelSettings
@@ -19,12 +19,16 @@ class Heads:
         classifier_dropout: share of features dropped before it; if absent, the network's rate.
         pair_classes: classes of a pair of segments in pre-training; 0 means no such head.
         predicts_boundaries: whether pre-training has the head of the boundary objective.
+        task_dropout: task -> share of features dropped before its labels, if it has its own.
+        turn_dropout: share of the turns of an answer network that training leaves out.
     """
 
     columns: LabelColumns = NO_COLUMNS
     classifier_dropout: float | None = None
     pair_classes: int = 0
     predicts_boundaries: bool = False
+    task_dropout: Mapping[str, float] = field(default_factory=dict)
+    turn_dropout: float = 0.0
 
 
 def _decoder_classifier(
@@ -36,11 +40,19 @@ def _decoder_classifier(
 
 
 def _encoder(model: ModelSettings, heads: Heads, shape: Mapping[str, Any]) -> Encoder:
+    columns = heads.columns
     return Encoder(
         model,
-        labels=heads.columns.total,
-        predicts_spans=heads.columns.has_spans,
-        tags=heads.columns.tags,
+        labels=columns.total,
+        networks=[(task, first, width) for task, (first, width, _) in columns.networks.items()],
+        task_dropout=[
+            (task, *columns.columns[task][:2], rate)
+            for task, rate in heads.task_dropout.items()
+            if task in columns.answers and columns.answers[task].kind not in ("span", "tags")
+        ],
+        turn_dropout=heads.turn_dropout,
+        predicts_spans=columns.has_spans,
+        tags=columns.tags,
         classifier_dropout=heads.classifier_dropout,
         pair_classes=heads.pair_classes,
         predicts_boundaries=heads.predicts_boundaries,
