@@ -47,6 +47,7 @@ LENGTHS = {
         ("roberta", ("adam_fairseq", 0.98, 1e-6, 0.01, 0.0, "linear", 5e-4)),
         ("albert", ("lamb", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1.76e-3)),
         ("spanbert", ("adam_fairseq", 0.999, 1e-8, 0.01, 1.0, "linear", 1e-4)),
+        ("mt_dnn", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1e-4)),
         ("structbert", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 1e-4)),
         ("electra", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "bert_linear", 2e-4)),
         ("xlnet", ("adam_bert", 0.999, 1e-6, 0.01, 1.0, "linear", 4e-4)),
@@ -149,7 +150,7 @@ def test_settings_of_a_generator_are_refused_where_there_is_none(change) -> None
 
 
 def test_a_network_that_writes_text_has_no_scale_of_numbers() -> None:
-    with pytest.raises(SettingsError, match="which a network of labels reads"):
+    with pytest.raises(SettingsError, match="number_scale is 5.0, which only networks of labels"):
         load_settings({"finetune": {"number_scale": 5}})
 
 
@@ -320,6 +321,49 @@ def test_settings_that_contradict_labels_of_a_decoder_are_refused(
         load("gpt", **{**LENGTHS, **GPT, **change})
 
 
+def test_mt_dnn_is_bert_with_another_fine_tuning() -> None:
+    """Liu et al., 2019; namisan/mt-dnn v0.1: steps of one task, SAN, Adamax, 5e-5."""
+    bert, mt_dnn = (load(name, **LENGTHS) for name in ("bert", "mt_dnn"))
+    assert (mt_dnn.pretrain, mt_dnn.model) == (bert.pretrain, bert.model)
+    finetune = mt_dnn.finetune
+    assert (finetune.batches, finetune.pair_head, finetune.pair_order, finetune.long_rows) == (
+        "tasks", "san", "reversed", "drop",
+    )  # fmt: skip
+    assert (finetune.optimizer, finetune.weight_decay, finetune.max_grad_norm) == (
+        "adamax_mt_dnn", 0.01, 1,
+    )  # fmt: skip
+    assert (finetune.learning_rate.schedule, finetune.learning_rate.factor) == ("bert_linear", 5e-5)
+
+
+@pytest.mark.parametrize(
+    ("system", "change", "message"),
+    [
+        ("gpt", {"pair_head": "san"}, "pair_head is 'san', which only encoders .* 'pooled'"),
+        ("gpt", {"task_dropout": {"glue_mrpc": 0.1}}, "which only encoders"),
+        ("roberta", {"pair_head": "san"}, "pair_head is san and model.token_types 0"),
+        ("bert", {"task_dropout": {"glue_rte": 0.1}}, "task_dropout names .'glue_rte'., which are"),
+        (
+            "bert",
+            {"turn_dropout": 0.2},
+            "turn_dropout is 0.2, which is read only with finetune.pai",
+        ),
+    ],
+)
+def test_heads_that_a_network_lacks_are_refused(
+    system: str, change: dict[str, Any], message: str
+) -> None:
+    values = {f"finetune.{name}": value for name, value in change.items()}
+    with pytest.raises(SettingsError, match=message):
+        load(system, **{**LENGTHS, **(GPT if system == "gpt" else {}), **values})
+
+
+@pytest.mark.parametrize("name", ["pair_order", "long_rows", "batches"])
+def test_rows_of_labels_are_refused_for_a_network_that_writes_text(name: str) -> None:
+    value = {"pair_order": "reversed", "long_rows": "drop", "batches": "tasks"}[name]
+    with pytest.raises(SettingsError, match=f"finetune.{name} is '{value}', which only networks"):
+        load_settings({"finetune": {name: value}})
+
+
 @pytest.mark.parametrize("name", ["token_types", "embedding_width", "block_groups"])
 def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
     with pytest.raises(SettingsError, match=f"model.{name} is 2, which model.architecture"):
@@ -343,8 +387,9 @@ def test_all_systems_have_the_compute_of_the_baseline(
         assert abs(training.steps * step - run.pretrain.flops) <= step / 2
         assert settings.evaluate == run.evaluate
         assert settings.tasks.names == run.tasks.names
-        recipes.add((training.objective, str(training.masked_lm), training.optimizer))
-    assert len(recipes) == 9
+        optimizers = training.optimizer, settings.finetune.optimizer  # MT-DNN's second is its own
+        recipes.add((training.objective, str(training.masked_lm), *optimizers))
+    assert len(recipes) == 10
 
 
 def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(

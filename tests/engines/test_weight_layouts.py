@@ -38,6 +38,7 @@ def networks() -> Iterator[Any]:
     yield Detector(tiny.ELECTRA, labels=3, **SHAPE)
     yield TwoStreamEncoder(tiny.TWO_STREAM, memory_shape=(8, 9), reuse_length=6, **SHAPE)
     yield TwoStreamEncoder(tiny.TWO_STREAM, labels=3, **SHAPE)
+    yield Encoder(tiny.ENCODER, labels=3, networks=[("pairs", 1, 2)], **SHAPE)
 
 
 def test_every_weight_matches_one_key_and_every_key_a_weight() -> None:

@@ -168,6 +168,40 @@ def test_each_task_has_words_of_its_own_labels_and_numbers_are_decimals(
     assert counters["pairs"] == {"examples": 23, "truncated_inputs": 0}
 
 
+def test_an_answer_network_reads_the_pair_in_the_order_of_training(
+    tmp_path: Path, vocabulary: Path
+) -> None:
+    """MT-DNN: head and order are those that the file of the weights names."""
+    from t5repro.model.checkpoints import save_weights
+    from t5repro.model.labels import LabelColumns
+    from t5repro.systems.answering import build_network
+
+    columns = LabelColumns(
+        {
+            "pairs": TaskAnswer("label", ("no", "yes"), 2, "san", reverses=True),
+            "scores": TaskAnswer("number"),
+        }
+    )
+    network = build_network(settings(), columns)
+    random = np.random.default_rng(2)
+    for variable in network.san_head.weights:
+        variable.assign(random.normal(size=variable.shape) * 0.3)
+    manifest, rows = tmp_path / "manifest.json", rows_of(23)
+    manifest.write_text("{}", encoding="utf-8")
+    turned = [{**row, "segments": row["segments"][::-1]} for row in rows]
+    middle = 0.0
+    for _ in range(2):  # the second time about half of the rows get each label
+        network.san_head.networks[0].classes.bias.assign_add([-middle, 0.0])
+        save_weights(tmp_path / "weights.safetensors", network, columns)
+        logits, given = (logits_of(manifest, vocabulary, some)[:, :2] for some in (turned, rows))
+        middle = np.median(logits[:, 0] - logits[:, 1])
+    answers = predictions(tmp_path, {"pairs": rows}, vocabulary, manifest)
+    assert answers["pairs"] == [("no", "yes")[column] for column in logits.argmax(axis=1)]
+    assert len(set(answers["pairs"])) == 2
+    assert np.abs(logits - given).max() > 0.01
+    assert np.exp(logits).sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
 def test_an_answer_does_not_depend_on_its_neighbours(
     tmp_path: Path, vocabulary: Path, write_weights: Callable[..., Path]
 ) -> None:

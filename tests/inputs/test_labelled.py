@@ -18,7 +18,7 @@ from t5repro.files import read_json_lines
 from t5repro.inputs.labelled import load_labelled_inputs
 from t5repro.inputs.labelled_examples import read_labelled
 from t5repro.jobs.tasks import TasksJob
-from t5repro.model.labels import CHOICE, SPAN, TAGS, TaskAnswer
+from t5repro.model.labels import CHOICE, SPAN, TAGS, LabelColumns, TaskAnswer
 from t5repro.model.segment_rows import SegmentEncoder
 from t5repro.model.task_rows import SegmentTexts, TaskRowEncoder
 from t5repro.plan.memory import texts_of
@@ -65,25 +65,29 @@ def test_a_number_is_trained_on_as_the_file_has_it_and_not_as_t5_writes_it(tmp_p
     assert (read.answer.kind, read.targets) == ("number", [3.3])
 
 
-def stage_of(tasks, task_vocab, **model: Any) -> FinetuneStage:
+def stage_of(
+    tasks, task_vocab, finetune: dict[str, Any] | None = None, **model: Any
+) -> FinetuneStage:
     return FinetuneStage(
         seed=0,
         vocab=task_vocab,
         model=ModelSettings(**model),
         tasks=TaskNames(names=list(tasks), windows=WindowSettings(question_length=6, stride=8)),
         finetune=FinetuneSettings(
-            inputs_length=24,
-            batch_size=5,
-            answers="labels" if model.get("architecture") == "language_model" else "text",
+            **{
+                "inputs_length": 24,
+                "batch_size": 5,
+                "answers": "labels" if model.get("architecture") == "language_model" else "text",
+                **(finetune or {}),
+            }
         ),
         devices=DevicesSettings(),
     )
 
 
-def load(examples, vocabulary, task_vocab, **model: Any):
-    return load_labelled_inputs(
-        stage_of(examples, task_vocab, **model), examples=examples, vocabulary=vocabulary, seed=0
-    )
+def load(examples, vocabulary, task_vocab, finetune: dict[str, Any] | None = None, **model: Any):
+    stage = stage_of(examples, task_vocab, finetune, **model)
+    return load_labelled_inputs(stage, examples=examples, vocabulary=vocabulary, seed=0)
 
 
 @pytest.fixture
@@ -161,6 +165,68 @@ def test_counters_have_the_examples_of_each_task_and_its_labels(inputs) -> None:
     assert counters["labels"] == {"pairs": ["no", "yes"], "scores": []}
     assert counters["rates_drawn"]["pairs"] == pytest.approx(0.6, abs=0.06)
     assert 0 < counters["padding_share"] < 1
+
+
+def test_the_second_text_of_a_pair_may_come_first(examples, vocabulary, task_vocab) -> None:
+    """MT-DNN: the hypothesis has type 0, the premise type 1; single texts are as they were."""
+    settings = {"inputs_length": 64}
+    given = load(examples, vocabulary, task_vocab, settings)
+    other = load(examples, vocabulary, task_vocab, {**settings, "pair_order": "reversed"})
+    assert other.labels["pairs"].reverses
+    assert not other.labels["scores"].reverses
+    start, separator = (special_id(piece, task_vocab.total_ids) for piece in ("[CLS]", "[SEP]"))
+    for one, two in zip(rows_of(given), rows_of(other), strict=True):
+        first_end = one.index(separator)
+        first, second = one[1:first_end], one[first_end + 1 : -1]
+        swapped = [*second, separator, *first] if second else first
+        assert two == [start, *swapped, separator]
+
+
+def rows_of(inputs) -> list[list[int]]:
+    texts = inputs.options[0].texts
+    return [
+        texts.ids[start : start + length].tolist()
+        for start, length in zip(texts.starts, texts.lengths, strict=True)
+    ]
+
+
+def test_a_step_of_one_task_has_columns_of_that_task(examples, vocabulary, task_vocab) -> None:
+    inputs = load(examples, vocabulary, task_vocab, {"batches": "tasks"})
+    steps = [features["label_columns"] for features, _ in inputs.batches(first_step=0, steps=9)]
+    assert all((columns == columns[0]).all() for columns in steps)
+    # Six examples take two steps of five, four one.
+    assert inputs.counters(first_step=0, steps=9)["drawn"] == {"pairs": 30, "scores": 15}
+
+
+def test_long_examples_may_be_left_out_and_are_counted(examples, vocabulary, task_vocab) -> None:
+    lengths = sorted(map(len, rows_of(load(examples, vocabulary, task_vocab))[:6]))
+    settings = {"inputs_length": lengths[3]}
+    cut = load(examples, vocabulary, task_vocab, settings).counters(first_step=0, steps=4)
+    assert cut["truncated_inputs"]["pairs"] == 2
+    assert "dropped" not in cut
+    inputs = load(examples, vocabulary, task_vocab, {**settings, "long_rows": "drop"})
+    counters = inputs.counters(first_step=0, steps=4)
+    assert counters["dropped"] == cut["truncated_inputs"]
+    assert counters["truncated_inputs"] == {"pairs": 0, "scores": 0}
+    kept = {task: cut["examples"][task] - counters["dropped"][task] for task in cut["examples"]}
+    assert dict(zip(inputs.mixture.tasks, inputs.mixture.counts.tolist(), strict=True)) == kept
+
+
+def test_a_task_of_long_examples_only_is_refused(examples, vocabulary, task_vocab) -> None:
+    settings = {"long_rows": "drop", "inputs_length": 4}
+    with pytest.raises(ArtifactError, match="are longer than finetune.inputs_length 4; raise it"):
+        load(examples, vocabulary, task_vocab, settings)
+
+
+def test_an_answer_network_is_for_labels_of_two_texts(examples, vocabulary, task_vocab) -> None:
+    inputs = load(examples, vocabulary, task_vocab, {"pair_head": "san"})
+    assert {task: answer.head for task, answer in inputs.labels.items()} == {
+        "pairs": "san", "scores": "pooled",
+    }  # fmt: skip
+    assert (inputs.columns.total, inputs.columns.pooled) == (3, 1)
+    text = inputs.columns.as_text()
+    assert LabelColumns.from_text(text, "a file").answers == inputs.labels
+    assert '"head"' not in LabelColumns({"scores": inputs.labels["scores"]}).as_text()
 
 
 def write(path: Path, *task_rows: dict[str, Any]) -> Path:

@@ -92,15 +92,35 @@ def answer_columns() -> Any:
             "mnli": TaskAnswer("label", ("a", "b", "c")),
             "stsb": TaskAnswer("number"),
             "squad": TaskAnswer("span"),
+            "pairs": TaskAnswer("label", ("a", "b", "c"), 2, "san"),
         }
     )
+
+
+def chosen_columns(*tasks: str) -> Any:
+    """Return the columns of some of the tasks."""
+    from t5repro.model.labels import LabelColumns
+
+    every = answer_columns().answers
+    return LabelColumns({name: every[name] for name in tasks})
+
+
+def pair_batch(step: int) -> Any:
+    """Return rows of labels of single texts and of pairs, and of numbers."""
+    features, _ = label_batch(step)
+    columns = list(chosen_columns("cola", "pairs", "stsb").columns.values())
+    draw = np.random.default_rng(step)
+    kinds = draw.integers(0, 3, tiny.ROWS)
+    features.pop("answer_span")
+    features["label_columns"] = np.array([columns[kind] for kind in kinds], np.int32)
+    return features, draw.integers(0, 2, (tiny.ROWS, 1)).astype(np.float32)
 
 
 def label_batch(step: int) -> Any:
     """Return rows of several tasks for an encoder: labels, numbers, spans."""
     features, _ = tiny.masked_batch(step)
     draw = np.random.default_rng(step)
-    columns = list(answer_columns().columns.values())
+    columns = list(chosen_columns("cola", "mnli", "stsb", "squad").columns.values())
     kinds = draw.integers(0, len(columns), tiny.ROWS)
     answers = np.array([draw.random() * 5 if kind == 3 else draw.integers(0, 2) for kind in kinds])
     first = draw.integers(0, 4, tiny.ROWS)
@@ -126,7 +146,7 @@ def gpt_batch(step: int) -> Any:
     """Return rows of a task for a decoder that classifies."""
     features, targets = label_batch(step)
     segments = features["encoder_segments"]
-    columns = list(answer_columns().columns.values())[:2]
+    columns = list(chosen_columns("cola", "mnli").columns.values())
     kinds = np.random.default_rng(step).integers(0, 2, tiny.ROWS)
     return {
         "decoder_ids": features["encoder_ids"],
@@ -192,6 +212,18 @@ def cases() -> dict[str, Case]:
             training=tokens,
             answers=("cola", "mnli", "stsb", "squad"),
         ),
+        "MT-DNN's answers of pairs": Case(
+            model=structbert,
+            batch=pair_batch,
+            rule="finetune",
+            training={
+                **tokens,
+                "optimizer": "adamax_mt_dnn",
+                "turn_dropout": 0,
+                "pair_head": "san",
+            },
+            answers=("cola", "pairs", "stsb"),
+        ),
         "answers of a decoder with its language model": Case(
             model=gpt,
             batch=gpt_batch,
@@ -207,7 +239,7 @@ def compiled(case: Case, engine: str, mode: Mode, *, dropout_rate: float = 0.0) 
 
     The rate is a variable of the optimizer, so modes that differ in it share a compiled step.
     """
-    from t5repro.model.labels import NO_COLUMNS, LabelColumns
+    from t5repro.model.labels import NO_COLUMNS
     from t5repro.systems.finetuning import finetuning_of
     from t5repro.systems.pretraining import pretraining_of
     from t5repro.train import compiled_model
@@ -224,10 +256,7 @@ def compiled(case: Case, engine: str, mode: Mode, *, dropout_rate: float = 0.0) 
     section: Any = getattr(settings, case.rule)
     section = section.model_copy(update={"dropout_rate": dropout_rate})
     tuned = case.rule == "finetune"
-    columns = NO_COLUMNS
-    if case.answers:
-        every = answer_columns().answers
-        columns = LabelColumns({name: every[name] for name in case.answers})
+    columns = chosen_columns(*case.answers) if case.answers else NO_COLUMNS
     with patch.object(compiled_model, "schedule", lambda rate, **_: rate.factor):
         return compiled_model.compiled_model(
             finetuning_of(settings.model, section) if tuned else pretraining_of(settings.model),

@@ -259,6 +259,33 @@ def test_a_head_of_spans_continues_and_spans_alone_do_without_a_pooler(tmp_path)
     )
 
 
+def test_answer_networks_start_anew_and_are_left_out_of_a_training_without_them(tmp_path):
+    """MT-DNN: of the common training the pooler continues in that of a single task."""
+    from t5repro.model.checkpoints import load_weights, save_weights
+    from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
+
+    answers = {**LABELS, "rte": TaskAnswer("label", ("no", "yes"), 2, "san")}
+    together = LabelColumns(answers)
+    shape = {"embedding_rows": IDS, "dropout_rate": 0.0, "seed": 3, "labels": together.total}
+    (first, width, _) = together.networks["rte"]
+    network = Encoder(ONE_BLOCK, networks=[("rte", first, width)], **shape)
+    network.pooler.matrix.assign_add(tf.ones_like(network.pooler.matrix))
+    save_weights(tmp_path / "together", network, together)
+    single = LabelColumns({"rte": TaskAnswer("label", ("no", "yes"), 2)})
+    heads = new_heads(tmp_path / "together", single)
+    assert heads == ("label_head/", "tag_head/", "san_head/")
+    assert new_heads(tmp_path / "together", together) == ()
+    tuned = encoder(columns=single).network
+    fresh = [path for path in weight_variables(tuned) if path.startswith(heads)]
+    load_weights(tmp_path / "together", tuned, fresh=fresh, unused=(*PRETRAINING_HEADS, *heads))
+    assert np.array_equal(tuned.pooler.matrix, network.pooler.matrix)
+    alone = LabelColumns({"rte": answers["rte"]})  # without a pooler
+    save_weights(tmp_path / "pretrained", encoder(pair_classes=2).network)
+    assert new_heads(tmp_path / "pretrained", alone) == (
+        "label_head/", "tag_head/", "san_head/", "pooler/",
+    )  # fmt: skip
+
+
 def test_heads_of_other_tasks_start_anew_and_the_rest_continues(tmp_path):
     """Of a pre-training without pairs the pooler starts anew as well, as RoBERTa's."""
     from t5repro.model.checkpoints import load_weights, read_labels, save_weights

@@ -121,6 +121,10 @@ TRAININGS = {  # name -> settings of model, stage and learning rate
         {"initializer": "truncated_normal"},
         {"optimizer": "lamb", "weight_decay": 0.1, "max_grad_norm": 1.0},
     ),
+    **{
+        name: ({}, {"optimizer": name, "weight_decay": 0.1, "max_grad_norm": 1.0})
+        for name in ("adamax", "adamax_mt_dnn")
+    },
     "gpt": (
         GPT,
         {
@@ -169,6 +173,7 @@ ENCODERS = {  # name -> size, changes of its settings, heads
     "bert": ("bert_base", {}, {"pair_classes": 2}),
     "bert_without_pairs": ("bert_base", {}, {}),
     "bert_of_labels": ("bert_base", {}, {"labels": 3}),
+    "bert_of_pairs": ("bert_base", {}, {"labels": 3, "networks": [("pairs", 0, 2)]}),
     "roberta": ("roberta_base", {}, {}),
     "roberta_of_a_number": ("roberta_base", {}, {"labels": 1}),
     "albert": (

@@ -45,6 +45,7 @@ NOT_COMPARED = (
     "finetune.learning_rate.*",
     "finetune.groups*",
     "finetune.mixture*",
+    "finetune.task_dropout*",
 )
 
 

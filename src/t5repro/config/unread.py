@@ -90,6 +90,7 @@ READ_WITH: dict[str, tuple[Condition, ...]] = {
     "finetune.layer_decay_on": (Condition("finetune.layer_decay"),),
     "finetune.mixture_limit": (Condition("finetune.mixture", ("proportional",)),),
     "finetune.mixture_temperature": (Condition("finetune.mixture", ("proportional",)),),
+    "finetune.turn_dropout": (Condition("finetune.pair_head", ("san",)),),
     "finetune.corpus_rate": (Condition("finetune.corpus_examples"),),
     "evaluate.beam_tasks": _TEXTS,
     "evaluate.beam_width": (Condition("evaluate.beam_tasks"),),

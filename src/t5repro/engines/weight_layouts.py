@@ -63,6 +63,8 @@ LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (r"boundary_head/indices", WHOLE),
     (r"boundary_head/(first|second)/(matrix|bias)", WHOLE),
     (r"boundary_head/(first|second)_norm/(scale|bias)", WHOLE),
+    (r"san_head/\w+/(query|attention|classes)/(matrix|bias)", WHOLE),
+    (r"san_head/\w+/gru/(input|state)_(matrix|bias)", WHOLE),
     (r"(pooler|pair_head|label_head|span_head|tag_head)/(matrix|bias)", WHOLE),
 )
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from t5repro.array_types import Array, Int32
 from t5repro.config.families import Family
 from t5repro.config.sections.finetune import FinetuneSettings, FinetuneStage
+from t5repro.errors import ArtifactError
 from t5repro.inputs.batches import Batch, Batches, Features, pad_segments
 from t5repro.inputs.encoded_rows import (
     EncodedOption,
@@ -24,8 +25,9 @@ from t5repro.inputs.encoded_rows import (
     text_features,
 )
 from t5repro.inputs.labelled_examples import LabelledExamples, read_labelled
+from t5repro.inputs.task_blocks import draw_blocks
 from t5repro.inputs.task_mixture import Mixture, draw_rows
-from t5repro.model.labels import LabelColumns, TaskAnswers
+from t5repro.model.labels import LabelColumns, TaskAnswer, TaskAnswers
 from t5repro.model.segment_rows import SegmentRow
 from t5repro.model.task_rows import TaskRowEncoder, TaskRows
 from t5repro.model.windows import Range
@@ -76,6 +78,10 @@ class LabelledInputs:
     def examples(self, *, first_step: int, steps: int) -> Int32:
         """Return the rows of some steps, `batch_size` of each."""
         batch_size = self.settings.batch_size
+        if self.settings.batches == "tasks":
+            return draw_blocks(
+                self.mixture, batch_size, first_step=first_step, steps=steps, seed=self.seed
+            )
         return draw_rows(
             self.mixture,
             max_lengths=(1, 1),
@@ -151,6 +157,7 @@ class LabelledInputs:
         windows = {task: rows[task] for task in rows if self.labels[task].kind == "span"}
         # Examples whose answer is not in the text, which are not drawn.
         left_out = {task.name: n for task in self.tasks if (n := task.examples.left_out)}
+        dropped = {task.name: task.dropped for task in self.tasks}
         return {
             "rates_asked": name_tasks(np.round(self.mixture.shares, 6)),
             "rates_drawn": name_tasks(np.round(draws / max(draws.sum(), 1), 6)),
@@ -160,6 +167,7 @@ class LabelledInputs:
             "labels": {task: list(answer.words) for task, answer in self.labels.items()},
             "padding_share": round(1 - filled / size, 6) if size else 0.0,
             **({"windows": windows, "left_out": left_out} if windows else {}),
+            **({"dropped": dropped} if self.settings.long_rows == "drop" else {}),
         }
 
 
@@ -188,7 +196,7 @@ def load_labelled_inputs(
     tasks = [
         _encoded_task(encoder, name, path, settings) for name, path in sorted(examples.items())
     ]
-    columns = LabelColumns({task.name: task.examples.answer for task in tasks})
+    columns = LabelColumns({task.name: task.answer for task in tasks})
     # Rows of all tasks in one list, task after task: the index of a row names it in the mixture.
     rows = [row for task in tasks for row in task.rows]
     # One task that is read in both orders gives every batch the second array.
@@ -266,27 +274,49 @@ class EncodedTask(NamedTuple):
     Attributes:
         name: of the task.
         examples: as in its file.
+        answer: as this training has it.
         rows: its examples as rows of ids, or their windows.
         cut: number of examples with ids cut off.
+        dropped: number of examples that were left out because they are too long.
     """
 
     name: str
     examples: LabelledExamples
+    answer: TaskAnswer
     rows: Sequence[DrawnRow]
     cut: int
+    dropped: int
 
 
 def _encoded_task(
     encoder: TaskRowEncoder, name: str, path: Path, settings: FinetuneStage
 ) -> EncodedTask:
-    """Read and encode the examples of one task."""
+    """Read and encode the examples of one task.
+
+    Raises:
+        ArtifactError: the file is missing, empty or damaged, or all examples are too long.
+    """
+    training = settings.finetune
     examples = read_labelled(path, predicts_spans=settings.model.family.has_span_head)
     if examples.answer.kind == "number":
-        examples = examples.scaled(settings.finetune.number_scale)
-    if name in settings.finetune.doubled_tasks:
+        examples = examples.scaled(training.number_scale)
+    if name in training.doubled_tasks:
         examples = examples.doubled(path)
-    encoded = encoder.rows(examples.texts, task=name, answer=examples.answer)
-    return EncodedTask(name, examples, _drawn_rows(encoded, examples), len(encoded.cut))
+    answer = examples.answer.as_trained(
+        training.pair_head, reverses=training.pair_order == "reversed"
+    )
+    encoded = encoder.rows(examples.texts, task=name, answer=answer)
+    rows, cut = _drawn_rows(encoded, examples), encoded.cut
+    # Windows continue a text that is too long: their questions alone are cut.
+    if training.long_rows == "cut" or encoded.windows:
+        return EncodedTask(name, examples, answer, rows, len(cut), 0)
+    kept = [row for index, row in enumerate(rows) if index not in cut]
+    if not kept:
+        raise ArtifactError(
+            f"all examples of {path} are longer than finetune.inputs_length "
+            f"{training.inputs_length}; raise it, or set finetune.long_rows to cut"
+        )
+    return EncodedTask(name, examples, answer, kept, 0, len(cut))
 
 
 def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:

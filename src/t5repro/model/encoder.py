@@ -19,154 +19,19 @@ import numpy as np
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.model.attention import segment_mask
-from t5repro.model.block import Block
-from t5repro.model.block_sharing import block_with_weights
 from t5repro.model.boundary_head import BoundaryHead
-from t5repro.model.dense import ClassHead, Dense, embedding_shape
-from t5repro.model.initial_values import initial_matrix, normal
-from t5repro.model.layers import (
-    SeededLayer,
-    Tensor,
-    dropout_layer,
-    gather_positions,
-    norm_layer,
-    option_rows,
-)
-from t5repro.model.learned_positions import LearnedPositions
+from t5repro.model.dense import ClassHead, Dense
+from t5repro.model.encoder_stack import EncoderStack
+from t5repro.model.layers import Tensor, dropout_layer, gather_positions, option_rows
 from t5repro.model.masked_lm_head import MaskedLMHead
 from t5repro.model.network import Network, as_integers, mask_unused_rows
+from t5repro.model.san_head import SanHead
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 
 HEADS = (
     *("masked_lm", "boundary_head", "pooler", "pair_head"),
-    *("label_head", "span_head", "tag_head"),
+    *("label_head", "san_head", "span_head", "tag_head"),
 )
-
-
-class TokenTypes(SeededLayer):
-    """A vector for each type of a token: whether it is of the first or the second segment.
-
-    Args:
-        model: shape of the network, `d_model` being the width of the vectors.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
-
-    def __init__(self, model: ModelSettings, **layer: Any) -> None:
-        super().__init__(**layer)
-        self.model = model
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create the table."""
-        shape = (self.model.token_types, self.model.d_model)
-        self.table = self.weight("table", shape, initial_matrix(self.model, normal(1.0)))
-
-    def call(self, types_BL: Tensor) -> Tensor:
-        """Return the vectors of types, (batch, length, features)."""
-        return ops.cast(ops.take(self.table, types_BL, axis=0), self.compute_dtype)
-
-
-class EncoderStack(SeededLayer):
-    """Positions, token types, norm, dropout, projection to the residual stream, blocks.
-
-    Args:
-        model: shape of the network.
-        dropout_rate: share of features dropped in training.
-        adapter_width: inner width of the adapters; features; 0 means none.
-        embedding_of: stack that lends its positions, token types and norm; if absent, the stack has
-            its own.
-        has_glorot_projection: see `Dense`.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
-
-    def __init__(
-        self,
-        model: ModelSettings,
-        *,
-        dropout_rate: float,
-        adapter_width: int = 0,
-        embedding_of: "EncoderStack | None" = None,
-        has_glorot_projection: bool = False,
-        **layer: Any,
-    ) -> None:
-        super().__init__(**layer)
-        embedded = embedding_shape(model)
-        if embedding_of is None:
-            self.positions = LearnedPositions(embedded, **self.inner("positions"))
-            self.token_types: TokenTypes | None = None
-            if model.token_types:
-                self.token_types = TokenTypes(embedded, **self.inner("token_types"))
-            # BERT normalises the sum of the embeddings; its blocks are post-norm.
-            self.embedding_norm = norm_layer(embedded, **self.inner("embedding_norm"))
-        else:
-            self.positions = embedding_of.positions
-            self.token_types = embedding_of.token_types
-            self.embedding_norm = embedding_of.embedding_norm
-        self.embedding_dropout = dropout_layer(
-            model, dropout_rate, **self.inner("embedding_dropout")
-        )
-        # ALBERT factorises the embedding: a narrow table and a projection to `d_model`.
-        self.embedding_projection: Dense | None = None
-        if model.embedding_width:
-            self.embedding_projection = Dense(
-                model,
-                inputs=embedded.d_model,
-                outputs=model.d_model,
-                is_glorot=has_glorot_projection,
-                **self.inner("embedding_projection"),
-            )
-        self.blocks: list[Block] = []
-        for number in range(model.num_encoder_layers):
-            # ALBERT: a block may use the weights of an earlier one, with noise of its own.
-            first = block_with_weights(model, number)
-            block = Block(
-                model,
-                is_decoder=False,
-                dropout_rate=dropout_rate,
-                adapter_width=adapter_width,
-                shared_with=self.blocks[first] if first < number else None,
-                **self.inner(f"block_{number}"),
-            )
-            self.blocks.append(block)
-
-    def build(self, input_shape: Any = None) -> None:
-        """Create all weights; shared ones once."""
-        layers = [self.positions, self.token_types, self.embedding_norm, self.embedding_projection]
-        for layer in (*layers, *self.blocks):
-            if layer and not layer.built:  # a lent one is
-                layer.build()
-
-    def embedded(self, x_BLE: Tensor, types_BL: Tensor | None, training: bool = False) -> Tensor:
-        """Return the input of the first block, see `call`."""
-        # A row has one example: positions count from the start of the row.
-        positions_1L = ops.arange(x_BLE.shape[1], dtype="int32")[None]
-        x_BLE = x_BLE + self.positions(positions_1L)
-        if self.token_types is not None:
-            x_BLE = x_BLE + self.token_types(types_BL)
-        x_BLE = self.embedding_dropout(self.embedding_norm(x_BLE), training=training)
-        return self.embedding_projection(x_BLE) if self.embedding_projection else x_BLE
-
-    def call(
-        self,
-        x_BLE: Tensor,
-        segments_BL: Tensor,
-        types_BL: Tensor | None = None,
-        training: bool = False,
-    ) -> Tensor:
-        """Return the output of the top block, (batch, length, d_model).
-
-        Args:
-            x_BLE: embedded ids, (batch, length, features of the embedding).
-            segments_BL: 1 at positions of the example, 0 at padding.
-            types_BL: type of each token; if the network has token types.
-            training: apply dropout.
-        """
-        x_BLD = self.embedded(x_BLE, types_BL, training=training)
-        # No position bias: the sum of the embeddings has the positions.
-        mask_B1LL = segment_mask(segments_BL, segments_BL)
-        for block in self.blocks:
-            x_BLD = block(x_BLD, mask_B1LL, training=training)
-        return x_BLD
 
 
 class Encoder(Network):
@@ -186,6 +51,10 @@ class Encoder(Network):
         tags: tags of words. Without labels, spans and tags the network is one of pre-training, with
             the head that predicts masked pieces.
         predicts_boundaries: whether pre-training has the head of SpanBERT's boundary objective.
+        networks: tasks with a stochastic answer network, the first of their `labels` and how many.
+        task_dropout: tasks with a `classifier_dropout` of their own: the task, the first of its
+            `labels`, how many, and the share.
+        turn_dropout: share of the turns of answer networks that training leaves out.
 
     Calling it takes a mapping of int32 arrays: ``encoder_ids``, ``encoder_segments`` (1, or 0 at
     padding) and, with token types, ``encoder_types``, of shape (batch, length); in pre-training
@@ -219,6 +88,9 @@ class Encoder(Network):
         predicts_spans: bool = False,
         tags: int = 0,
         predicts_boundaries: bool = False,
+        networks: Sequence[tuple[str, int, int]] = (),
+        task_dropout: Sequence[tuple[str, int, int, float]] = (),
+        turn_dropout: float = 0.0,
     ) -> None:
         super().__init__(
             model, name="encoder_only", embedding_rows=embedding_rows, seed=seed, dtype=dtype
@@ -243,20 +115,42 @@ class Encoder(Network):
             self.boundary_head = BoundaryHead(
                 model, embedding_rows=embedding_rows, **self.layer("boundary_head")
             )
+        # Columns of labels without an answer network, which share one matrix.
+        self.networks = tuple(networks)
+        pooled = np.ones(labels, bool)
+        for _, first, count in networks:
+            pooled[first : first + count] = False
+        self.pooled_columns = np.flatnonzero(pooled)
         # Heads, in the order of `HEADS`. Only pairs and labels read the pooled first position.
-        if (labels and self.has_pooler) or self.pair_classes:
+        if (len(self.pooled_columns) and self.has_pooler) or self.pair_classes:
             self.pooler = Dense(model, inputs=width, outputs=width, **self.layer("pooler"))
         if self.pair_classes:
             self.pair_head = ClassHead(
                 model, inputs=width, outputs=pair_classes, **self.layer("pair_head")
             )
         rate = dropout_rate if classifier_dropout is None else classifier_dropout
-        if labels:
+        self.task_dropouts: list[Any] = []
+        self.columns_of_dropout: list[np.ndarray] = []
+        if len(self.pooled_columns):
             # RoBERTa drops features before the pooler as well, BERT only after it.
             pooler_rate = rate if model.pooler_dropout else 0.0
             self.pooler_dropout = dropout_layer(model, pooler_rate, **self.layer("pooler_dropout"))
             self.label_dropout = dropout_layer(model, rate, **self.layer("label_dropout"))
-            self.label_head = self._answer_head("label_head", labels)
+            self.label_head = self._answer_head("label_head", len(self.pooled_columns))
+            for task, first, count, task_rate in task_dropout:
+                own = (self.pooled_columns >= first) & (self.pooled_columns < first + count)
+                if own.any():
+                    dropout = dropout_layer(model, task_rate, **self.layer(f"label_dropout_{task}"))
+                    self.task_dropouts.append(dropout)
+                    self.columns_of_dropout.append(own)
+        if networks:
+            rates = {task: task_rate for task, _, _, task_rate in task_dropout}
+            self.san_head = SanHead(
+                model,
+                tasks=[(task, count, rates.get(task, rate)) for task, _, count in networks],
+                turn_dropout=turn_dropout,
+                **self.layer("san_head"),
+            )
         if predicts_spans:
             self.span_head = self._answer_head("span_head", 2)
         if tags:
@@ -294,7 +188,7 @@ class Encoder(Network):
         if self.has_answers:
             heads = []
             if self.labels:
-                heads.append(self.label_logits(encoded_BLD, training=training))
+                heads.append(self.label_logits(encoded_BLD, features, training=training))
             if self.predicts_spans:
                 heads.append(self.span_logits(encoded_BLD))
             if self.tags:
@@ -328,19 +222,46 @@ class Encoder(Network):
         # an operation whose bits are not measured (D-043).
         return ops.tanh(self.pooler(encoded_BLD[:, :1]))[:, 0]
 
-    def label_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+    def label_logits(
+        self, encoded_BLD: Tensor, features: Mapping[str, Tensor], training: bool = False
+    ) -> Tensor:
         """Return float32 logits of labels, (batch, labels).
 
         Args:
             encoded_BLD: output of the encoder.
+            features: of which it is the output; answer networks read segments and types.
             training: apply dropout.
         """
+        if not self.networks:
+            return self.pooled_logits(encoded_BLD, training=training)
+        features = option_rows(features)
+        of_tasks = self.san_head(
+            encoded_BLD, features["encoder_segments"], features["encoder_types"], training=training
+        )
+        # Columns in the order of the tasks, each of its own head.
+        pieces = {
+            first: logits for (_, first, _), logits in zip(self.networks, of_tasks, strict=True)
+        }
+        if len(self.pooled_columns):
+            logits_BC = self.pooled_logits(encoded_BLD, training=training)
+            for index, column in enumerate(self.pooled_columns.tolist()):
+                pieces[column] = logits_BC[:, index : index + 1]
+        return ops.concatenate([pieces[column] for column in sorted(pieces)], axis=-1)
+
+    def pooled_logits(self, encoded_BLD: Tensor, training: bool = False) -> Tensor:
+        """Return float32 logits of the labels without an answer network, see `label_logits`."""
         # `[CLS]` is the first piece of every row.
-        first_B1D = encoded_BLD[:, :1]
-        if not self.has_pooler:
-            return self.label_head(self.label_dropout(first_B1D, training=training)[:, 0])
-        first_B1D = self.pooler_dropout(first_B1D, training=training)
-        return self.label_head(self.label_dropout(self.pooled(first_B1D), training=training))
+        first_BD = encoded_BLD[:, 0]
+        if self.has_pooler:
+            first_B1D = self.pooler_dropout(encoded_BLD[:, :1], training=training)
+            first_BD = self.pooled(first_B1D)
+        logits_BC = self.label_head(self.label_dropout(first_BD, training=training))
+        if training:
+            # A row has the loss of its task's columns, which read the noise of the task.
+            for dropout, own_C in zip(self.task_dropouts, self.columns_of_dropout, strict=True):
+                of_task = self.label_head(dropout(first_BD, training=training))
+                logits_BC = ops.where(own_C[None], of_task, logits_BC)
+        return logits_BC
 
     def row_features(self, rows: Sequence[SegmentRow], length: int) -> dict[str, np.ndarray]:
         """Return ids, segments and types of rows of a task, int32, padded to a length."""
@@ -353,7 +274,7 @@ class Encoder(Network):
 
     def answer_logits(self, features: Mapping[str, Tensor]) -> Tensor:
         """Return the logits of labels, numbers and options, (batch, labels)."""
-        return self.label_logits(self.encode(features))
+        return self.label_logits(self.encode(features), features)
 
     def span_logits(self, encoded_BLD: Tensor) -> Tensor:
         """Return float32 logits of the first and last position of an answer, (batch, length, 2).

@@ -18,8 +18,9 @@ PRETRAINING_HEADS = (
 LABEL_HEAD = "label_head/"
 SPAN_HEAD = "span_head/"
 TAG_HEAD = "tag_head/"
+SAN_HEAD = "san_head/"
 POOLER = "pooler/"
-HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SPAN_HEAD, TAG_HEAD, POOLER)
+HEADS = (*PRETRAINING_HEADS, LABEL_HEAD, SAN_HEAD, SPAN_HEAD, TAG_HEAD, POOLER)
 
 
 def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
@@ -40,11 +41,13 @@ def new_heads(path: Path, columns: LabelColumns) -> tuple[str, ...]:
     with opened(path) as arrays:
         names = tuple(arrays.keys())
     # Labels need no head of spans, and spans no pooler: one of the two networks may lack them.
-    needed = {SPAN_HEAD: columns.has_spans, POOLER: columns.total > 0}
+    needed = {SPAN_HEAD: columns.has_spans, POOLER: columns.pooled > 0}
     exists = {head: any(name.startswith(head) for name in names) for head in needed}
     other_labels = read_labels(path).answers != columns.answers
+    has_networks = bool(columns.networks) or any(name.startswith(SAN_HEAD) for name in names)
     return (
         *([LABEL_HEAD, TAG_HEAD] if other_labels else []),
+        *([SAN_HEAD] if other_labels and has_networks else []),
         *(head for head in needed if exists[head] != needed[head]),
     )
 

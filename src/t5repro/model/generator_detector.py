@@ -17,7 +17,8 @@ from keras import ops
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.dense import embedding_shape
 from t5repro.model.detector_head import DetectorHead
-from t5repro.model.encoder import Encoder, EncoderStack
+from t5repro.model.encoder import Encoder
+from t5repro.model.encoder_stack import EncoderStack
 from t5repro.model.initial_values import normal
 from t5repro.model.layers import Tensor, gather_positions
 from t5repro.model.masked_lm_head import MaskedLMHead

@@ -8,7 +8,7 @@ third head.
 
 import json
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from t5repro.errors import ArtifactError
 from t5repro.strict_json import parse_json
@@ -20,6 +20,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LABEL, NUMBER, CHOICE, SPAN, TAGS = range(len(KINDS))
 
 
+Head = Literal["pooled", "san"]
+
+
 class TaskAnswer(NamedTuple):
     """The answer to the rows of one task.
 
@@ -29,12 +32,27 @@ class TaskAnswer(NamedTuple):
             question may have none; empty for a number.
         segments: of each example; 0 if examples differ.
         scale: of a number, which the head predicts divided by it.
+        head: of its labels: the one of all tasks, or a stochastic answer network of its own.
+        reverses: whether the second of two segments is read first.
     """
 
     kind: Kind
     words: Words = ()
     segments: int = 0
     scale: float = 1.0
+    head: Head = "pooled"
+    reverses: bool = False
+
+    def as_trained(self, head: Head, *, reverses: bool) -> "TaskAnswer":
+        """Return the answer as a training has it: two texts have a head and an order.
+
+        Args:
+            head: of labels of two segments.
+            reverses: whether the second of two segments is read first.
+        """
+        if self.segments != 2 or self.kind not in ("label", "number"):
+            return self
+        return self._replace(head=head if self.kind == "label" else "pooled", reverses=reverses)
 
     @property
     def columns(self) -> int:
@@ -86,15 +104,19 @@ class LabelColumns:
             self.columns[task] = Columns(first, answer.columns, KINDS.index(answer.kind))
             self.tags += answer.columns if has_tags else 0
             self.total += 0 if has_tags else answer.columns
+        # The columns of answer networks have no matrix: the other tasks share one.
+        self.networks = {
+            task: self.columns[task]
+            for task, answer in self.answers.items()
+            if answer.head == "san"
+        }
+        self.pooled = self.total - sum(columns.width for columns in self.networks.values())
         self.has_spans = any(answer.kind == "span" for answer in self.answers.values())
         self.options = max((answer.options for answer in self.answers.values()), default=1)
 
     def as_text(self) -> str:
         """Return the answers as JSON, for the file of the weights."""
-        answers = {task: answer._asdict() for task, answer in self.answers.items()}
-        for fields in answers.values():
-            if fields["scale"] == 1:  # as in files from before numbers had a scale
-                del fields["scale"]
+        answers = {task: _as_fields(answer) for task, answer in self.answers.items()}
         return json.dumps(answers, ensure_ascii=False)
 
     @classmethod
@@ -121,7 +143,21 @@ class LabelColumns:
 NO_COLUMNS = LabelColumns({})
 
 
-def _answer(kind: Kind, words: list[str], segments: int, scale: float = 1.0) -> TaskAnswer:
+def _as_fields(answer: TaskAnswer) -> dict[str, Any]:
+    """Return an answer by name, without what most trainings have as it is by default."""
+    usual = {"scale": 1.0, "head": "pooled", "reverses": False}
+    fields = answer._asdict()
+    return {name: value for name, value in fields.items() if (name, value) not in usual.items()}
+
+
+def _answer(
+    kind: Kind,
+    words: list[str],
+    segments: int,
+    scale: float = 1.0,
+    head: Head = "pooled",
+    reverses: bool = False,
+) -> TaskAnswer:
     """Return an answer of `LabelColumns.as_text`."""
     if kind not in KINDS or not isinstance(segments, int):
         raise TypeError(f"{kind!r} is none of {KINDS}, or {segments!r} no number of segments")
@@ -129,4 +165,6 @@ def _answer(kind: Kind, words: list[str], segments: int, scale: float = 1.0) -> 
         raise TypeError(f"{words!r} are no texts")
     if not isinstance(scale, int | float) or not scale > 0:
         raise TypeError(f"{scale!r} is no scale of numbers")
-    return TaskAnswer(kind, tuple(words), segments, scale)
+    if head not in get_args(Head) or not isinstance(reverses, bool):
+        raise TypeError(f"{head!r} is none of {get_args(Head)}, or {reverses!r} no truth value")
+    return TaskAnswer(kind, tuple(words), segments, scale, head, reverses)

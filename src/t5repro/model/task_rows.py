@@ -103,8 +103,9 @@ class TaskRowEncoder:
             ArtifactError: an example has another number of options or segments than in training.
             SettingsError: a question can fill a row.
         """
-        segments = [example.segments for example in examples]
         _check_texts(examples, task, answer)
+        order = -1 if answer.reverses else 1
+        segments = [example.segments[::order] for example in examples]
         if answer.kind == "span":
             # Made only here: a task without spans has no limit on the length of a question.
             windows = self._window_encoder().windows(segments)

@@ -250,8 +250,9 @@ def _check_no_more(weights: Mapping[str, np.ndarray], model: ModelSettings, path
     if more:
         raise CheckpointError(
             f"{path} has {len(more)} weights that other libraries lack, such as {more[0]!r}; "
-            "export a model that was fine-tuned without adapters (finetune.method: all), and a "
-            "RoBERTa that was pre-trained without a pair task"
+            "export a model that was fine-tuned without adapters (finetune.method: all) and answer "
+            "networks (finetune.pair_head: pooled), and a RoBERTa that was pre-trained without a "
+            "pair task"
         )
 
 

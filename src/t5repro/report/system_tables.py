@@ -30,6 +30,7 @@ from t5repro.report.titles import AVERAGE, format_score
 
 PAPERS = {
     "SpanBERT": "spanbert",
+    "MT-DNN": "mt_dnn",
     "StructBERT": "structbert",
     "RoBERTa": "roberta",
     "ALBERT": "albert",

@@ -31,4 +31,10 @@ def labelled_rows(
 
 def answer_heads(settings: FinetuneStage, columns: LabelColumns) -> Heads:
     """Return the heads of a network that is fine-tuned on labels, numbers, options or spans."""
-    return Heads(columns=columns, classifier_dropout=settings.finetune.classifier_dropout)
+    finetune = settings.finetune
+    return Heads(
+        columns=columns,
+        classifier_dropout=finetune.classifier_dropout,
+        task_dropout=finetune.task_dropout,
+        turn_dropout=finetune.turn_dropout,
+    )

@@ -1,7 +1,7 @@
 """The table of networks: family -> constructor, the same for every stage (`config/families.py`)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,8 @@ class Heads:
         predicts_boundaries: whether pre-training has the head of the boundary objective.
         replaced_tokens: task of ELECTRA's second network in pre-training.
         memory: of a pre-training on row slots.
+        task_dropout: task -> share of features dropped before its labels, if it has its own.
+        turn_dropout: share of the turns of an answer network that training leaves out.
     """
 
     columns: LabelColumns = NO_COLUMNS
@@ -49,6 +51,8 @@ class Heads:
     predicts_boundaries: bool = False
     replaced_tokens: Task = "detection"
     memory: Memory | None = None
+    task_dropout: Mapping[str, float] = field(default_factory=dict)
+    turn_dropout: float = 0.0
 
 
 def _decoder_classifier(
@@ -66,11 +70,19 @@ def _encoder(
     *,
     network: type[Encoder] = Encoder,
 ) -> Encoder:
+    columns = heads.columns
     return network(
         model,
-        labels=heads.columns.total,
-        predicts_spans=heads.columns.has_spans,
-        tags=heads.columns.tags,
+        labels=columns.total,
+        networks=[(task, first, width) for task, (first, width, _) in columns.networks.items()],
+        task_dropout=[
+            (task, *columns.columns[task][:2], rate)
+            for task, rate in heads.task_dropout.items()
+            if task in columns.answers and columns.answers[task].kind not in ("span", "tags")
+        ],
+        turn_dropout=heads.turn_dropout,
+        predicts_spans=columns.has_spans,
+        tags=columns.tags,
         classifier_dropout=heads.classifier_dropout,
         pair_classes=heads.pair_classes,
         predicts_boundaries=heads.predicts_boundaries,

@@ -15,6 +15,7 @@ from t5repro.systems.networks import NETWORKS
 from t5repro.systems.training import Training
 from t5repro.train.adafactor import Adafactor
 from t5repro.train.adam import Adam
+from t5repro.train.adamax import Adamax
 from t5repro.train.layer_decay import gradient_factors, rate_factors
 from t5repro.train.optimizer import Optimizer
 from t5repro.train.schedules import schedule
@@ -98,14 +99,15 @@ def make_optimizer(training: TrainingSettings) -> Optimizer:
     rate = schedule(training.learning_rate, steps=training.steps)
     if training.optimizer == "adafactor":
         return Adafactor(rate, max_grad_norm=training.max_grad_norm)
-    return Adam(
-        rate,
-        variant=training.optimizer,
-        betas=(training.adam_beta1, training.adam_beta2),
-        epsilon=training.adam_epsilon,
-        decay=training.weight_decay,
-        max_grad_norm=training.max_grad_norm,
-    )
+    options: dict[str, Any] = {
+        "betas": (training.adam_beta1, training.adam_beta2),
+        "epsilon": training.adam_epsilon,
+        "decay": training.weight_decay,
+        "max_grad_norm": training.max_grad_norm,
+    }
+    if training.optimizer in ("adamax", "adamax_mt_dnn"):
+        return Adamax(rate, corrects_bias=training.optimizer == "adamax", **options)
+    return Adam(rate, variant=training.optimizer, **options)
 
 
 def check_rows(training: TrainingSettings, devices: Devices) -> None:

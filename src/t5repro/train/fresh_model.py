@@ -63,8 +63,14 @@ def example_columns(settings: FinetuneStage) -> LabelColumns:
     family = tuned_family(settings.model, settings.finetune)
     if family.writes_text:
         return NO_COLUMNS
+    finetune = settings.finetune
+    reverses = finetune.pair_order == "reversed"
+    answers = {task: _answer(task, spans=family.has_span_head) for task in settings.tasks.names}
     return LabelColumns(
-        {task: _answer(task, spans=family.has_span_head) for task in settings.tasks.names}
+        {
+            task: answer.as_trained(finetune.pair_head, reverses=reverses)
+            for task, answer in answers.items()
+        }
     )
 
 

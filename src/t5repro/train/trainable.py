@@ -13,7 +13,7 @@ from t5repro.config.sections.model import AddedLayers, ModelSettings
 from t5repro.config.sections.training import TrainingSettings
 from t5repro.model.adapters import ADAPTER
 from t5repro.model.checkpoints import weight_variables
-from t5repro.model.encoder_heads import LABEL_HEAD, POOLER, SPAN_HEAD
+from t5repro.model.encoder_heads import LABEL_HEAD, POOLER, SAN_HEAD, SPAN_HEAD
 
 BLOCK = re.compile(r"^(encoder|decoder)/block_(\d+)/")
 POSITIONS = re.compile(r"^(encoder|decoder)/(relative_bias|positions)/")
@@ -56,7 +56,11 @@ def is_trainable(path: str, training: TrainingSettings) -> bool:
         training: settings of the stage.
     """
     adapters = _method(training, "adapters")
-    if adapters is None or ADAPTER in path or path.startswith((LABEL_HEAD, SPAN_HEAD, POOLER)):
+    if (
+        adapters is None
+        or ADAPTER in path
+        or path.startswith((LABEL_HEAD, SAN_HEAD, SPAN_HEAD, POOLER))
+    ):
         return True
     return adapters.adapter_norms == "all" and NORM.search(path) is not None
 

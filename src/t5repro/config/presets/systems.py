@@ -43,23 +43,23 @@ def _encoder(
     return Preset(values, source, uses=(f"sizes/{size}",))
 
 
+BERT_PRETRAINING: dict[str, Any] = {
+    "masked_lm": {
+        "rows": "segment_pair",
+        "pair_task": "next_sentence",
+        "unit": "piece",
+        "short_row_share": 0.1,  # short_seq_prob
+        "copies": 10,  # dupe_factor
+    },
+    "optimizer": "adam_bert",
+    "max_grad_norm": 1,  # clip_by_global_norm
+    # 10,000 of 1,000,000 updates (appendix A.2).
+    "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.01},
+}
+
 PRESETS = {
     "bert": _encoder(
-        "Devlin et al., 2019; google-research/bert",
-        size="bert_base",
-        pretrain={
-            "masked_lm": {
-                "rows": "segment_pair",
-                "pair_task": "next_sentence",
-                "unit": "piece",
-                "short_row_share": 0.1,  # short_seq_prob
-                "copies": 10,  # dupe_factor
-            },
-            "optimizer": "adam_bert",
-            "max_grad_norm": 1,  # clip_by_global_norm
-            # 10,000 of 1,000,000 updates (appendix A.2).
-            "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.01},
-        },
+        "Devlin et al., 2019; google-research/bert", size="bert_base", pretrain=BERT_PRETRAINING
     ),
     "roberta": _encoder(
         "Liu et al., 2019; fairseq",
@@ -130,6 +130,21 @@ PRESETS = {
         },
         # warmup_linear of its fine-tuning
         finetune={"learning_rate": {"schedule": "linear"}},
+    ),
+    "mt_dnn": _encoder(
+        "Liu et al., 2019; namisan/mt-dnn v0.1",
+        size="bert_base",
+        pretrain=BERT_PRETRAINING,
+        # All tasks together; `finetune.task_dropout` of CoLA, 0.05, belongs to the run.
+        finetune={
+            "batches": "tasks",
+            "pair_head": "san",  # answer_opt 1
+            "turn_dropout": 0.1,  # answer_mem_drop_p
+            "pair_order": "reversed",
+            "long_rows": "drop",
+            "optimizer": "adamax_mt_dnn",
+            "learning_rate": {"schedule": "bert_linear", "factor": 5e-5, "warmup_share": 0.1},
+        },
     ),
     "structbert": _encoder(
         "Wang et al., 2020; alibaba/AliceMind",

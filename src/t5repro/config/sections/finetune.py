@@ -74,6 +74,28 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """Tasks with two segments of which a network of labels reads each training row in both orders,
     as two rows: MRPC and STS-B in ELECTRA.
     """
+    task_dropout: dict[Name, Annotated[float, Field(ge=0, lt=1)]] = {}
+    """Task -> probability of dropout before its labels, number or options, in place of
+    `classifier_dropout`; of an encoder only. MT-DNN has 0.05 for CoLA.
+    """
+    pair_head: Literal["pooled", "san"] = "pooled"
+    """Head of the tasks with labels of two texts: a linear layer on the pooled first position, or
+    a stochastic answer network, as in MT-DNN; of an encoder only, with two token types.
+    """
+    turn_dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of the turns of a stochastic answer network that training leaves out."""
+    pair_order: Literal["given", "reversed"] = "given"
+    """Order of two texts in a row of a network of labels: as the task gives them, such as premise
+    and hypothesis, or the second one first, as in MT-DNN. Predictions have that of training.
+    """
+    long_rows: Literal["cut", "drop"] = "cut"
+    """Training examples longer than a row of a network of labels: cut, or left out, as in MT-DNN.
+    Predictions cut them.
+    """
+    batches: Literal["rows", "tasks"] = "rows"
+    """Examples of a batch of a network of labels: drawn row by row from all tasks, or those of one
+    task, as in MT-DNN: blocks of its examples, each once an epoch, in an order over all tasks.
+    """
     mixture_weights: dict[Name, Weight] = {}
     """Task -> number of examples that replaces its own, before K and T are applied."""
 
@@ -115,16 +137,44 @@ def check_finetuning(
             f"finetune.layer_decay is {finetune.layer_decay}, but blocks that share "
             "weights (model.block_groups) have no layer of their own; set it to 1"
         )
-    writes_text = tuned_family(model, finetune).writes_text
-    if writes_text and (finetune.number_scale != 1 or finetune.doubled_tasks):
+    for setting in ("mixture_weights", "task_dropout"):
+        if unknown := sorted(set(getattr(finetune, setting)) - set(tasks.names)):
+            raise ValueError(
+                f"finetune.{setting} names {unknown}, which are not in tasks.names; "
+                f"allowed: {sorted(tasks.names)}"
+            )
+    _check_labels(finetune, model)
+
+
+OF_LABELS: dict[str, object] = {
+    "pair_order": "given",
+    "long_rows": "cut",
+    "batches": "rows",
+    "number_scale": 1.0,
+    "doubled_tasks": (),
+}
+OF_ENCODERS: dict[str, object] = {"pair_head": "pooled", "task_dropout": {}}
+
+
+def _check_labels(finetune: FinetuneSettings, model: ModelSettings) -> None:
+    """Raise ValueError if a network lacks what settings of networks of labels change."""
+    has_labels = not tuned_family(model, finetune).writes_text
+    for defaults, exists, networks in (
+        (OF_LABELS, has_labels, "networks of labels (model.architecture encoder, or answers)"),
+        (OF_ENCODERS, model.family.has_span_head, "encoders (model.architecture encoder)"),
+    ):
+        for setting, default in defaults.items():
+            value = getattr(finetune, setting)
+            if value != default and not exists:
+                raise ValueError(
+                    f"finetune.{setting} is {value!r}, which only {networks} have; set it to "
+                    f"{default!r}"
+                )
+    if finetune.pair_head == "san" and model.token_types < 2:
         raise ValueError(
-            f"finetune.number_scale is {finetune.number_scale} and finetune.doubled_tasks "
-            f"{list(finetune.doubled_tasks)}, which a network of labels reads; set them to 1 and []"
-        )
-    if unknown := sorted(set(finetune.mixture_weights) - set(tasks.names)):
-        raise ValueError(
-            f"finetune.mixture_weights names {unknown}, which are not in tasks.names; "
-            f"allowed: {sorted(tasks.names)}"
+            f"finetune.pair_head is san and model.token_types {model.token_types}, but it tells "
+            "the two texts of a row apart by their types; set pair_head to pooled, or use a "
+            "network with two token types, such as systems/bert"
         )
 
 

@@ -91,12 +91,19 @@ class TrainingSettings(Section):
     """Number of equal parts into which a batch is split to save memory. Their gradients are
     accumulated, so the update is the same up to rounding.
     """
-    optimizer: Literal["adafactor", "adamw", "adam_bert", "adam_fairseq", "adam_gpt", "lamb"] = (
-        "adafactor"
-    )
+    optimizer: Literal[
+        "adafactor",
+        "adamw",
+        "adam_bert",
+        "adam_fairseq",
+        "adam_gpt",
+        "lamb",
+        "adamax",
+        "adamax_mt_dnn",
+    ] = "adafactor"
     """Optimizer: Adafactor as in the paper; AdamW with steps scaled by the root mean square of a
-    weight, as in nanoT5; Adam as BERT, fairseq (RoBERTa) or GPT have it; or LAMB as ALBERT has it
-    (`docs/recent_recipes.md`).
+    weight, as in nanoT5; Adam as BERT, fairseq (RoBERTa) or GPT have it; LAMB as ALBERT has it; or
+    Adamax, with its bias corrected, or as MT-DNN's first release has it (`docs/recent_recipes.md`).
     """
     weight_decay: float = Field(0.0, ge=0)
     """Weight decay, not of `adafactor`: share of a matrix that a step subtracts, times the learning
@@ -107,7 +114,9 @@ class TrainingSettings(Section):
     adam_beta2: float = Field(0.999, ge=0, lt=1)
     """Decay of the second moment; not of `adafactor`."""
     adam_epsilon: float = Field(1e-6, gt=0)
-    """Constant added to the root of the second moment; not of `adafactor`."""
+    """Constant added to the root of the second moment, of Adamax to the absolute value of a
+    gradient; not of `adafactor`.
+    """
     optimizer_state: Literal["continue", "fresh"] = "continue"
     """Moments and step of the optimizer, if the initial weights are those of another training:
     continued from it, as in the released code of T5, or reinitialised.

@@ -110,7 +110,7 @@ class EncoderAnswerLoss(AnswerLoss):
         segments = features["encoder_segments"]
         losses = ops.zeros_like(targets)
         if self.columns.total:
-            logits = network.label_logits(encoded, training=training)
+            logits = network.label_logits(encoded, features, training=training)
             losses = self.answer_losses(features, targets, logits, segments)
         columns = features["label_columns"]
         if self.columns.has_spans:
