@@ -304,6 +304,7 @@ def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
         "vocab.language_parts",
         "tasks.own",
         "finetune.mixture_weights",
+        "finetune.task_dropout",
         "c4.engine",
         "c4.spark.",
     )

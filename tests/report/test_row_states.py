@@ -225,7 +225,7 @@ def test_each_row_of_the_systems_has_a_state_and_names_its_experiment() -> None:
     assert all(bool(state.arm) != state.state.startswith(IMPOSSIBLE) for state in states)
     named = {state.arm for state in states if state.arm}
     assert named == set(system_tables_content()["configurations"])
-    assert sum(bool(state.arm) for state in states) == 88
+    assert sum(bool(state.arm) for state in states) == 99
 
 
 def test_a_table_without_a_task_of_ours_cannot_be_had() -> None:
