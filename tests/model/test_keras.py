@@ -57,9 +57,6 @@ FAMILIES = {
     "GPT": lambda **a: Decoder(sized("gpt"), **a),
     "GPT on labels": lambda **a: DecoderClassifier(sized("gpt"), labels=3, **a),
     "BERT in pre-training": lambda **a: Encoder(sized("bert_base"), pair_classes=2, **a),
-    "MT-DNN": lambda **a: Encoder(
-        sized("bert_base"), labels=5, networks=[("pairs", 1, 3)], turn_dropout=0.1, **a
-    ),
     "SpanBERT in pre-training": lambda **a: Encoder(
         sized("spanbert_base"), predicts_boundaries=True, **a
     ),
