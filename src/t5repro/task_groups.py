@@ -7,6 +7,9 @@ new tasks are in no group.
 # Tasks on the similarity of two texts, which have no order (Radford et al., 2018, section 3.3).
 SIMILARITY_TASKS = frozenset({"glue_mrpc", "glue_stsb", "glue_qqp"})
 
+# The ones that ELECTRA trains on in both orders (`double_unordered` of its code).
+DOUBLED_TASKS = ("glue_mrpc", "glue_stsb")
+
 # Tasks without training rows -> tasks with the same labels. The first one that a network was
 # fine-tuned on answers them.
 ANSWERED_AS: dict[str, tuple[str, ...]] = {

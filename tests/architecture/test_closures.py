@@ -58,7 +58,9 @@ ALLOWED = {  # rule -> parts of the package that its closure may contain
         "vocab",
     },
     "evaluate_score": {"data", "evaluate", "metrics", "randomness", "tasks", *TASKS},
+    "contamination": {"contamination", "data", "tasks", "task_facts", "task_groups", "vocab"},
     "report": {
+        "contamination",
         "data",
         "evaluate",
         "inputs",

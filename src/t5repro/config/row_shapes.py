@@ -61,7 +61,7 @@ def generator_of(model: ModelSettings, training: TrainingSettings) -> ModelSetti
 
 
 def judged_lengths(model: ModelSettings, training: TrainingSettings) -> tuple[int, int]:
-    """Return the positions that ELECTRA's second network judges, and those of predicted pieces.
+    """Return the positions that ELECTRA's second network judges, and the predicted ones.
 
     Both are 0 in fine-tuning and of other networks.
     """

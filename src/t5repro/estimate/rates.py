@@ -45,6 +45,7 @@ BYTES_PER_SECOND = {
     "sentences": 0.7 * MEGA,
     "tasks": 1 * MEGA,
     "evaluate_score": 0.4 * MEGA,
+    "contamination": 5 * MEGA,
     "report": 0.5 * MEGA,
 }
 BYTES_WRITTEN = {

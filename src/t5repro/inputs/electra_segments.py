@@ -100,7 +100,7 @@ def _in_first_segment(
 
 
 def _cut(owner: Int64, is_second: Mask, lengths: Int64, width: int) -> tuple[Int64, Int64]:
-    """Return the ids that are left of each sentence, and those of both segments, ``(rows, 2)``.
+    """Return the ids that are left of each sentence, and of both segments, ``(rows, 2)``.
 
     Args:
         owner: row of each sentence, ascending.

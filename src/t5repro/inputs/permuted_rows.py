@@ -1,7 +1,7 @@
 """Batches of XLNet: rows of `stream_rows`, and their predictions of `objectives.permutation`.
 
 As in `pretraining`, the batch of step n depends only on the data, the settings, the seed and n. The
-rows of step n + 1 continue those of step n, slot by slot.
+rows of step n + 1 continue the rows of step n, slot by slot.
 """
 
 from collections.abc import Callable, Sequence

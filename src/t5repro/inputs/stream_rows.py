@@ -119,7 +119,7 @@ class Slots:
     """The parts of a stream that row slots read, in the time of each slot.
 
     A slot that reads backwards sees the last token of its part first, and its sentences begin where
-    those of the text end.
+    sentences of the text end.
 
     Attributes:
         stream: of the pass.

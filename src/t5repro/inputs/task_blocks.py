@@ -1,4 +1,4 @@
-"""The examples of each step of a mixture whose steps have one task each, as in MT-DNN.
+"""The examples of each step of a mixture with one task a step, as in MT-DNN.
 
 A task's examples are put into one order and divided into blocks of a batch; an epoch has the blocks
 of all tasks in an order of its own. So a task has as many steps as its share of the mixture says,

@@ -28,7 +28,7 @@ Task = Literal["detection", "masked_detection", "masked_pieces", "all_pieces"]
 
 
 class Detector(Encoder):
-    """The network that fine-tuning continues: an encoder whose labels read its first state itself.
+    """The network that fine-tuning continues: an encoder with labels of its first state itself.
 
     Source: ELECTRA ``classification_tasks.ClassificationTask.get_prediction_module``.
     """

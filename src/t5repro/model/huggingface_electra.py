@@ -46,7 +46,7 @@ def split_networks(arrays: Arrays) -> tuple[dict[str, np.ndarray], dict[str, np.
 def with_generator(
     path: Path, generator: Arrays, model: ModelSettings, arrays: Arrays
 ) -> tuple[ModelSettings, dict[str, np.ndarray]]:
-    """Return the shape and the arrays of a detector, completed by those of its generator.
+    """Return the shape and the arrays of a detector, completed by its generator's.
 
     Args:
         path: configuration of the generator.

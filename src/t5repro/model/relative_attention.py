@@ -56,7 +56,7 @@ def distance_rows(queries: int, keys: int, features: int, *, both_directions: bo
 
     Args:
         queries: positions of a row.
-        keys: the same and those of the memory before them.
+        keys: the same and the memory before them.
         features: of the residual stream.
         both_directions: whether every second row is read backwards.
     """
@@ -98,7 +98,7 @@ def shifted_each(scores_BHLP: Tensor, shifts_BL: Tensor, keys: int) -> Tensor:
 class RelativeAttention(Attention):
     """Multi-head attention to contents, distances and types; its matrices have no biases.
 
-    Weights beyond those of `Attention`: the matrix `r` of distances, `content_bias`,
+    Weights beyond `Attention`: the matrix `r` of distances, `content_bias`,
     `distance_bias` and `type_bias` of (heads, d_kv), which are added to the queries, and
     `type_table` of (2, heads, d_kv): for a key of the same type and of another.
 

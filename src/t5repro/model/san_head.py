@@ -157,7 +157,7 @@ def mean_state(x_BLD: Tensor, scores_BL: Tensor, inside_BL: Tensor) -> Tensor:
 
 
 class GatedUnit(SeededLayer):
-    """A gated recurrent unit whose state is as wide as its input.
+    """A gated recurrent unit with a state as wide as its input.
 
     Args:
         width: features.

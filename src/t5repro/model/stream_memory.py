@@ -41,7 +41,7 @@ class StreamMemory(SeededLayer):
 
     @property
     def weights(self) -> list[Any]:
-        """No weights: what reads or counts those of a network leaves the memory out."""
+        """No weights: readers and counters of a network's weights leave the memory out."""
         return []
 
     def remember(self, inputs: list[Tensor]) -> None:

@@ -39,7 +39,7 @@ class Streams(NamedTuple):
 class TwoStreamBlock(Block):
     """Relative attention and feed-forward, the same for contents and queries.
 
-    Its arguments are those of `Block`.
+    It has the arguments of `Block`.
     """
 
     def __init__(self, model: ModelSettings, **options: Any) -> None:

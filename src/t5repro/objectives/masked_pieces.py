@@ -54,7 +54,7 @@ def replace_masked(
         draws: random numbers of the rows.
         vocab: of the vocabulary.
         max_masked: width of the targets, at least the masked and shuffled positions of a row.
-        shuffled: trigrams, none of whose positions is masked.
+        shuffled: trigrams without a masked position.
     """
     rows, width = mask.shape
     originals = ids[mask]  # row after row, as all values below

@@ -50,7 +50,7 @@ def predictions(
         settings: of pre-training.
         ids: of the rows, without padding, int32 ``(rows, length)``.
         separators: positions of `[SEP]` and `[CLS]`, bool ``(rows, length)``.
-        backwards: rows whose text is reversed, bool ``(rows,)``.
+        backwards: rows of reversed text, bool ``(rows,)``.
         draws: random numbers of the rows.
         word_starts: whether the piece of each id of the vocabulary begins a word; ids from its
             length on are special pieces, which do.
@@ -95,7 +95,7 @@ def predictions(
 
 
 def _turned(values: Mask, backwards: Mask) -> Mask:
-    """Return rows, those of reversed text in the order of the text."""
+    """Return rows, with reversed text in the order of the text."""
     return np.where(backwards[:, np.newaxis], values[:, ::-1], values)
 
 

@@ -1,4 +1,4 @@
-"""Trigrams whose order is shuffled: the word structure of StructBERT.
+"""Trigrams in a shuffled order: the word structure of StructBERT.
 
 Three consecutive pieces, or whole words, of one segment are put into a random order and predicted
 like masked pieces. None of them is masked, and no piece is in two trigrams.

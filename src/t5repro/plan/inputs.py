@@ -89,7 +89,7 @@ def corpora(nodes: RunNodes, rule: str) -> dict[str, str]:
 
 
 def contamination(nodes: RunNodes) -> dict[str, str]:
-    """Return experiment whose corpus is searched for evaluated rows -> the rows that it has."""
+    """Return experiment with a searched corpus -> the evaluated rows that it has."""
     paths = by_experiment(nodes, "contamination", ROWS_IN_CORPUS)
     return {name: path for name, path in paths.items() if nodes.requires(name, "contamination")}
 

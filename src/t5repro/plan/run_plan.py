@@ -227,7 +227,7 @@ class RunPlan:
         return {name: Path(file) for name, file in corpora(self._nodes, rule).items()}
 
     def contamination(self) -> dict[str, Path]:
-        """Return experiment whose corpus is searched -> the evaluated rows that it has."""
+        """Return experiment with a searched corpus -> the evaluated rows that it has."""
         return {name: Path(file) for name, file in contamination(self._nodes).items()}
 
     def predictions_of(self, experiment: str) -> list[Path]:

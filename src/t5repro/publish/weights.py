@@ -226,7 +226,7 @@ def export_weights(manifest: Path, *, vocabulary: Path, form: str, folder: Path)
 
 
 def _without_other_pairs(weights: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Return the weights without a head of pairs whose classes no other library has.
+    """Return the weights without a head of pairs that no other library has.
 
     The rest is a network of masked pieces with a pooler, and the log names what is left out.
     """

@@ -58,7 +58,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class SearchedTask:
-    """A task whose rows were searched.
+    """A task with searched rows.
 
     Attributes:
         name: its name.

@@ -1,6 +1,6 @@
-"""Adamax with decoupled weight decay: Adam whose second moment is a largest value, as in MT-DNN.
+"""Adamax with decoupled weight decay: Adam with a largest value as second moment, as in MT-DNN.
 
-Source: Kingma and Ba, 2015, section 7.1; MT-DNN ``module/bert_optim.py``, ``Adamax`` of v0.1, which
+Source: Kingma and Ba, 2015, section 7.1; MT-DNN `bert_optim`, ``Adamax`` of v0.1, which
 corrects no bias and adds epsilon twice, and of later versions.
 """
 

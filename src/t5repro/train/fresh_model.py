@@ -27,7 +27,7 @@ def fresh_model(
         settings: of the stage.
         seed: of the initial weights and the dropout noise.
         columns: of the head of a network that writes no text; if absent, `example_columns`.
-        rows: of a batch, for which a memory is made; if 0, those of the settings.
+        rows: of a batch, for which a memory is made; if 0, as many as in the settings.
     """
     if isinstance(settings, PretrainStage):
         if rows:

@@ -9,6 +9,7 @@ from typing import Any
 
 from t5repro.config.presets.preset import Preset
 from t5repro.config.tree import merge
+from t5repro.task_groups import DOUBLED_TASKS
 
 ENCODER_DEFAULTS: dict[str, Any] = {
     "pretrain": {
@@ -185,7 +186,7 @@ PRESETS = {
         finetune={
             "layer_decay": 0.8,  # 0.9 of large
             "number_scale": 5,  # of STS-B
-            "doubled_tasks": ["glue_mrpc", "glue_stsb"],  # double_unordered
+            "doubled_tasks": [*DOUBLED_TASKS],
             "learning_rate": {"factor": 1e-4},  # 5e-5 of large
         },
     ),

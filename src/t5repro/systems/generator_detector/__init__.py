@@ -1,4 +1,4 @@
 """ELECTRA: a generator replaces masked pieces, a detector tells them from the original ones.
 
-Fine-tuning continues the detector. Its losses and answers are those of an encoder.
+Fine-tuning continues the detector. It has the losses and answers of an encoder.
 """

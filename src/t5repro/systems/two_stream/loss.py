@@ -26,7 +26,7 @@ class PermutationLoss(Loss):
     def summed(
         self, network: Any, features: Features, targets: Tensor, weights: Mapping[str, Tensor]
     ) -> Tensor:
-        """Return the summed loss of rows that follow those of the step before, see `Loss`."""
+        """Return the summed loss of rows that follow the rows of the step before, see `Loss`."""
         memory = network.memory
         states = memory.states if memory else None
         logits, inputs = network.predict_pieces(features, states, training=True)
