@@ -178,7 +178,7 @@ def test_an_answer_network_reads_the_pair_in_the_order_of_training(
 
     columns = LabelColumns(
         {
-            "pairs": TaskAnswer("label", ("no", "yes"), 2, "san", reverses=True),
+            "pairs": TaskAnswer("label", ("no", "yes"), 2, head="san", reverses=True),
             "scores": TaskAnswer("number"),
         }
     )

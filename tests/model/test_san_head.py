@@ -21,10 +21,10 @@ MODEL = SIZES["bert_tiny"].model_copy(
     update={"d_model": WIDTH, "d_ff": 16, "d_kv": 4, "num_heads": 3, "num_encoder_layers": 1}
 )
 ANSWERS = {
-    "mnli": TaskAnswer("label", ("a", "b", "c"), 2, "san"),
+    "mnli": TaskAnswer("label", ("a", "b", "c"), 2, head="san"),
     "sst": TaskAnswer("label", ("no", "yes"), 1),
     "stsb": TaskAnswer("number", (), 2),
-    "wide": TaskAnswer("label", ("no", "yes"), 2, "san"),
+    "wide": TaskAnswer("label", ("no", "yes"), 2, head="san"),
 }
 COLUMNS = LabelColumns(ANSWERS)
 

@@ -175,7 +175,8 @@ def refused(source: Path) -> str:
         (lambda data: data.replace(b"\n", b"\r\n"), r"line 1: '\[PAD\]\\r' has a carriage return"),
         (lambda data: data.replace(b"[UNK]", b"unk"), r"lacks '\[UNK\]'; BERT needs it as unk_tok"),
         (lambda data: data.replace(b"[CLS]", b"cls"), r"lacks '\[CLS\]'; BERT needs it as cls_tok"),
-        (lambda data: data.replace(b"[PAD]", b"\xff\xfe"), r"vocab.txt is not UTF-8 at byte 0"),
+        (lambda data: data.replace(b"[PAD]", b"\x80"), r"vocab.txt is not UTF-8 at byte 0"),
+        (lambda data: data.decode().encode("utf-16"), r"vocab.txt is text in UTF-16"),
         (lambda data: b"", r"vocab.txt, line 1: it is empty"),
     ],
 )

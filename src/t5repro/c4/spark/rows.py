@@ -157,8 +157,7 @@ def _check_worker(context: Context) -> None:
                 f"worker {host} has {name} {versions[name]}, the driver {expected}; install the "
                 "same locked requirements on both, and name the interpreter in c4.spark.python"
             )
-    # Spark puts the archive of the package on the path as ./t5repro.zip, in the folder left here.
-    sys.path[:] = [os.path.abspath(path) for path in sys.path]
+    _make_paths_absolute()
     try:
         os.chdir(context.folder)
     except OSError as error:
@@ -166,6 +165,17 @@ def _check_worker(context: Context) -> None:
             f"worker {host} cannot access the run's folder {context.folder} ({error.strerror}); "
             "put the checkout on storage that driver and workers share under one path"
         ) from error
+
+
+def _make_paths_absolute() -> None:
+    """Let imports find the package after the worker has left its folder.
+
+    Spark puts the archive of the package on the path as ./t5repro.zip. Packages that are imported
+    keep that path, and Spark gives the worker other tasks.
+    """
+    packages = [module for name, module in sys.modules.items() if name.startswith("t5repro")]
+    for paths in (sys.path, *(vars(package).get("__path__", []) for package in packages)):
+        paths[:] = map(os.path.abspath, paths)
 
 
 def task_numbers(batches: Batches) -> Iterator[int]:
