@@ -92,7 +92,7 @@ def answer_columns() -> Any:
             "mnli": TaskAnswer("label", ("a", "b", "c")),
             "stsb": TaskAnswer("number"),
             "squad": TaskAnswer("span"),
-            "pairs": TaskAnswer("label", ("a", "b", "c"), 2, "san"),
+            "pairs": TaskAnswer("label", ("a", "b", "c"), 2, head="san"),
         }
     )
 
@@ -134,7 +134,7 @@ def label_batch(step: int) -> Any:
 def summary_batch(step: int) -> Any:
     """Return rows of labels and numbers, padded on the left."""
     features, targets = label_batch(step)
-    columns = list(answer_columns().columns.values())[:3]
+    columns = list(chosen_columns("cola", "mnli", "stsb").columns.values())
     kinds = np.random.default_rng(step).integers(0, 3, tiny.ROWS)
     names = ("encoder_ids", "encoder_segments", "encoder_types")
     left = {name: np.ascontiguousarray(features[name][:, ::-1]) for name in names}

@@ -264,7 +264,7 @@ def test_answer_networks_start_anew_and_are_left_out_of_a_training_without_them(
     from t5repro.model.checkpoints import load_weights, save_weights
     from t5repro.model.encoder_heads import PRETRAINING_HEADS, new_heads
 
-    answers = {**LABELS, "rte": TaskAnswer("label", ("no", "yes"), 2, "san")}
+    answers = {**LABELS, "rte": TaskAnswer("label", ("no", "yes"), 2, head="san")}
     together = LabelColumns(answers)
     shape = {"embedding_rows": IDS, "dropout_rate": 0.0, "seed": 3, "labels": together.total}
     (first, width, _) = together.networks["rte"]

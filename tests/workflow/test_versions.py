@@ -411,16 +411,17 @@ CHANGES: dict[str, object] = {
     "evaluate.inputs_length": 120,
     "evaluate.max_decode_length": 9,
     "evaluate.max_examples": 5,
+    "contamination.methods": ["longest"],
     "devices.intra_op_threads": 2,
 }
 LATER = {
     "run": "data",
     "data": "c4_punkt c4 tasks",  # all that begins with raw files follows their manifest
     "c4": "vocab",
-    "vocab": "pretrain finetune evaluate",
+    "vocab": "contamination pretrain finetune evaluate",
     "model": "pretrain finetune evaluate",
     "pretrain": "finetune",
-    "tasks": "finetune",
+    "tasks": "contamination finetune",
     "finetune": "evaluate",
     "devices": "pretrain",
 }
@@ -428,6 +429,7 @@ RULES = {
     "c4": {"c4_clean", "c4_dedup", "c4"},
     "vocab": {"vocab_sample", "vocab", "tokens"},
     "evaluate": {"evaluate_predict", "evaluate_score", "report"},
+    "contamination": {"contamination", "report"},
     "model": set(),
 }
 FIRST = {  # where a leaf enters in the middle of its section
