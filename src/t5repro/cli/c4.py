@@ -75,7 +75,7 @@ def _write_corpus(job: CorpusJob, expected: Sequence[Expected]) -> None:
 def _find_contamination(job: ContaminationJob, expected: Sequence[Expected]) -> None:
     from t5repro.contamination.rows_in_corpus import find_contamination, write_found
 
-    with _engine_of("contamination", job, expected, ()) as (spark, _):
+    with _engine_of("contamination", job, expected, [job.found]) as (spark, _):
         if spark is None:
             find_contamination(job)
         else:
