@@ -42,7 +42,7 @@ CLIPPED = {  # at a rate of 0.01 rounding grows with Adam from step 60 on
 
 # Masked pieces, pairs and borders of spans have divisors of their own.
 ENCODER = {**CLIPPED, "encoder": True, "micro_batches": 2}
-# Of ELECTRA both means; its random numbers are those of the rows, wherever these are.
+# Of ELECTRA both means; the rows bring their random numbers, wherever they are.
 ELECTRA = {**CLIPPED, "electra": True, "micro_batches": 2}
 
 

@@ -18,7 +18,7 @@ from t5repro.vocab.vocabulary import Vocabulary
 
 SEGMENTS = "segments"  # key of the rows of a task, see `tasks.segments`
 OPTIONS = "options"  # key of the possible answers
-SUMMARY_TYPE, PADDING_TYPE = 2, 4  # of XLNet: 0 and 1 are those of the two segments
+SUMMARY_TYPE, PADDING_TYPE = 2, 4  # of XLNet: the two segments have 0 and 1
 
 
 class SegmentRow(NamedTuple):
