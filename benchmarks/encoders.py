@@ -1,4 +1,4 @@
-"""A step of BERT, RoBERTa, ALBERT, SpanBERT and GPT against Hugging Face, one process each.
+"""A step of each system before T5 against Hugging Face, one process each.
 
     make parity && python benchmarks/encoders.py --size mini
 
@@ -6,8 +6,9 @@ Both train the same shape on the same made-up rows of 128 ids, 20 of them predic
 dropout 0.1, float32, with AdamW and two threads: ours as the stage does
 (`t5repro.train.fresh_model` under `fit`), Hugging Face eager. Its encoders compute the logits of
 all positions; ours only of the predicted ones, as the released code of BERT does. It has no class
-of SpanBERT's boundary objective: `peers/encoders_huggingface.py` adds it to its BERT. The first
-steps, which compile, are not counted.
+of SpanBERT's boundary objective, StructBERT's pairs and ELECTRA's joint step:
+`peers/encoders_huggingface.py` adds them to its networks. XLNet has its memory in both. MT-DNN's
+pre-training is BERT's. The first steps, which compile, are not counted.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from statistics import median
 import interleaved_runs as runs
 
 PEERS = Path(__file__).parent / "peers"
-SYSTEMS = ("bert", "roberta", "albert", "spanbert", "gpt")
+SYSTEMS = ("bert", "roberta", "albert", "spanbert", "structbert", "electra", "xlnet", "gpt")
 PROGRAMS = {
     "t5repro": ("encoders_ours", "native"),
     "t5repro, AVX2": ("encoders_ours", "avx2"),

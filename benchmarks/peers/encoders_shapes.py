@@ -13,7 +13,7 @@ RATE = 1e-4
 IDS = 32_128
 ROWS, LENGTH, MASKED = 16, 128, 20
 SPAN = 4  # pieces of a masked span of SpanBERT
-OBJECTIVES: dict[str, dict[str, Any]] = {
+OF_SENTENCES: dict[str, dict[str, Any]] = {
     "bert": {"rows": "segment_pair", "pair_task": "next_sentence"},
     "roberta": {"rows": "full_sentences", "pair_task": "none"},
     "albert": {"rows": "segment_pair", "pair_task": "sentence_order"},
@@ -23,26 +23,38 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
         "unit": "span",
         "boundary_weight": 1,
     },
-    "gpt": {},
+    "structbert": {
+        "rows": "segment_pair",
+        "pair_task": "sentence_structure",
+        "shuffle_share": 0.05,
+    },
+    "electra": {"rows": "electra_segments", "pair_task": "none"},
+}
+# System -> settings of pre-training in which it differs from the others.
+PRETRAININGS: dict[str, dict[str, Any]] = {
+    "gpt": {"objective": "lm", "targets_length": LENGTH},
+    "xlnet": {"objective": "permutation_lm", "targets_length": 21},
+    "structbert": {"targets_length": 26},  # 20 masked pieces and two shuffled trigrams
 }
 
 
 def pretraining(system: str) -> PretrainSettings:
     """Return the settings of pre-training of a system."""
-    masked_lm = OBJECTIVES[system]
+    masked_lm = OF_SENTENCES.get(system)
     return PretrainSettings.model_validate(
         {
             **({"masked_lm": masked_lm} if masked_lm else {}),
-            "objective": "masked_lm" if masked_lm else "lm",
+            "objective": "masked_lm",
             "batch_size": ROWS,
             "inputs_length": LENGTH,
-            "targets_length": MASKED if masked_lm else LENGTH,
+            "targets_length": MASKED,
             "dropout_rate": DROPOUT,
             "loss_normaliser": "target_tokens",
             "z_loss": 0,
             "optimizer": "adam_fairseq",
             "weight_decay": 0.01,
             "learning_rate": {"schedule": "constant", "factor": RATE},
+            **PRETRAININGS.get(system, {}),
         }
     )
 
@@ -65,27 +77,33 @@ def _text(draw: np.random.Generator) -> tuple[dict[str, Any], np.ndarray]:
 
 def _masked_rows(system: str, draw: np.random.Generator) -> tuple[dict[str, Any], np.ndarray]:
     """Return rows of an encoder, with places or spans to predict."""
-    objective = OBJECTIVES[system]
-    if objective.get("boundary_weight"):
+    training = pretraining(system)
+    masked_lm, predicted = training.masked_lm, training.targets_length
+    if masked_lm.boundary_weight:
         # Spans of four pieces, apart from each other, one after the other.
         firsts = np.tile(np.arange(MASKED // SPAN) * (LENGTH // (MASKED // SPAN)) + 1, (ROWS, 1))
         index = np.tile(np.arange(MASKED) % SPAN, (ROWS, 1))
         firsts = np.repeat(firsts, SPAN, axis=1)
         places = firsts + index
     else:
-        places = np.sort(draw.permuted(np.tile(np.arange(LENGTH), (ROWS, 1)), axis=1)[:, :MASKED])
+        order = draw.permuted(np.tile(np.arange(LENGTH), (ROWS, 1)), axis=1)
+        places = np.sort(order[:, :predicted])
     features = {
         "encoder_ids": draw.integers(3, IDS - 200, (ROWS, LENGTH)),
         "encoder_segments": np.ones((ROWS, LENGTH)),
         "encoder_types": np.tile(np.arange(LENGTH) >= LENGTH // 2, (ROWS, 1)),
         "target_positions": places,
     }
-    if objective["pair_task"] != "none":
-        features["pair_label"] = draw.integers(0, 2, ROWS)
-    if objective.get("boundary_weight"):
+    if system == "xlnet":
+        features["encoder_order"] = order
+    elif system == "electra":
+        features["sample_draws"] = draw.integers(0, 1 << 24, places.shape)
+    elif masked_lm.pair_classes:
+        features["pair_label"] = draw.integers(0, masked_lm.pair_classes, ROWS)
+    if masked_lm.boundary_weight:
         features["boundary_positions"] = np.stack([firsts - 1, firsts + SPAN], axis=-1)
         features["boundary_index"] = index
-    return features, draw.integers(3, IDS - 200, (ROWS, MASKED))
+    return features, draw.integers(3, IDS - 200, (ROWS, predicted))
 
 
 def size_of(system: str, size: str) -> Any:
