@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.presets.sizes import SIZES
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.inputs.masked_rows import load_masked_inputs
 from t5repro.objectives.row_draws import Draw, RowDraws
@@ -51,9 +53,14 @@ def load(tmp_path: Path):
             }
         )  # fmt: skip
         files = {name: tmp_path / name for name in contents}
-        return load_masked_inputs(
-            settings, **files, vocab=VOCAB, seed=SEED, token_types=2, draws_samples=True
+        stage = PretrainStage(
+            seed=0,
+            devices=DevicesSettings(),
+            vocab=VOCAB,
+            model=SIZES["electra_tiny"],
+            pretrain=settings,
         )
+        return load_masked_inputs(stage, **files, seed=SEED)
 
     return load_inputs
 

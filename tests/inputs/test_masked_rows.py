@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.presets.sizes import SIZES
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError
 from t5repro.inputs.masked_rows import MaskedInputs, load_masked_inputs
@@ -67,9 +69,11 @@ def settings_of(**change: Any) -> PretrainSettings:
 def load(
     files: dict[str, Path], seed: int = 0, token_types: int = 2, **change: Any
 ) -> MaskedInputs:
-    return load_masked_inputs(
-        settings_of(**change), **files, vocab=VOCAB, seed=seed, token_types=token_types
+    model = SIZES["bert_tiny"].model_copy(update={"token_types": token_types})
+    stage = PretrainStage(
+        seed=0, devices=DevicesSettings(), vocab=VOCAB, model=model, pretrain=settings_of(**change)
     )
+    return load_masked_inputs(stage, **files, seed=seed)
 
 
 def arrays(inputs: MaskedInputs, first_step: int, steps: int) -> list[dict[str, np.ndarray]]:

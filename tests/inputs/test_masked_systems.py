@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from t5repro.config.sections.pretrain import MaskedLM, PretrainSettings
+from t5repro.config.presets.sizes import SIZES
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import MaskedLM, PretrainSettings, PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.inputs.masked_rows import load_masked_inputs
 
@@ -119,7 +121,10 @@ def test_no_bit_of_a_batch_has_changed(corpus: dict[str, Path], system: str) -> 
         targets_length=13 if SYSTEMS[system].shuffle_share else 11,
         masked_lm=SYSTEMS[system],
     )
-    inputs = load_masked_inputs(settings, **corpus, vocab=VOCAB, seed=3, token_types=2)
+    stage = PretrainStage(
+        seed=0, devices=DevicesSettings(), vocab=VOCAB, model=SIZES["bert_tiny"], pretrain=settings
+    )
+    inputs = load_masked_inputs(stage, **corpus, seed=3)
     batches = [next(iter(inputs.batches(first_step=step, steps=1))) for step in STEPS]
     arrays = [{**features, "targets": targets} for features, targets in batches]
     hashes = {

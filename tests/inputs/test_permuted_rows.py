@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.presets.sizes import SIZES
+from t5repro.config.sections.devices import DevicesSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, CorpusError
 from t5repro.inputs.permuted_rows import PermutedInputs, load_permuted_inputs
@@ -57,7 +59,10 @@ def load(files: dict[str, Path], *, seed: int = 0, **change: Any) -> PermutedInp
     settings = PretrainSettings(
         objective="permutation_lm", **{**sizes, **change}, permutation_lm=options
     )
-    return load_permuted_inputs(settings, **files, vocab=VOCAB, seed=seed)
+    stage = PretrainStage(
+        seed=0, devices=DevicesSettings(), vocab=VOCAB, model=SIZES["xlnet_tiny"], pretrain=settings
+    )
+    return load_permuted_inputs(stage, **files, seed=seed)
 
 
 def slots_of(inputs: PermutedInputs, documents: list[list[int]], number: int = 0) -> Any:

@@ -110,12 +110,12 @@ def _cut(owner: Int64, is_second: Mask, lengths: Int64, width: int) -> tuple[Int
     """
     group = 2 * owner + is_second
     sizes = np.bincount(group, lengths, 2 * (owner[-1] + 1)).astype(np.int64).reshape(-1, 2)
-    before = np.cumsum(lengths) - lengths
-    before -= np.append(0, np.cumsum(sizes.ravel()))[group]  # of the same segment
+    preceding = np.cumsum(lengths) - lengths
+    preceding -= np.append(0, np.cumsum(sizes.ravel()))[group]  # of the same segment
     sizes[:, 0] = np.minimum(sizes[:, 0], width - SINGLE_SPECIALS)
     room = np.maximum(width - PAIR_SPECIALS - sizes[:, 0], 0)
     sizes[:, 1] = np.minimum(sizes[:, 1], room)
-    return np.clip(sizes.ravel()[group] - before, 0, lengths), sizes
+    return np.clip(sizes.ravel()[group] - preceding, 0, lengths), sizes
 
 
 class Pieces(NamedTuple):

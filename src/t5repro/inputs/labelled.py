@@ -310,13 +310,13 @@ def _encoded_task(
     # Windows continue a text that is too long: their questions alone are cut.
     if training.long_rows == "cut" or encoded.windows:
         return EncodedTask(name, examples, answer, rows, len(cut), 0)
-    kept = [row for index, row in enumerate(rows) if index not in cut]
-    if not kept:
+    whole = [row for index, row in enumerate(rows) if index not in cut]
+    if not whole:
         raise ArtifactError(
             f"all examples of {path} are longer than finetune.inputs_length "
             f"{training.inputs_length}; raise it, or set finetune.long_rows to cut"
         )
-    return EncodedTask(name, examples, answer, kept, 0, len(cut))
+    return EncodedTask(name, examples, answer, whole, 0, len(cut))
 
 
 def _drawn_rows(encoded: TaskRows, read: LabelledExamples) -> list[DrawnRow]:

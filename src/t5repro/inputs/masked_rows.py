@@ -13,21 +13,15 @@ from typing import Any
 import numpy as np
 
 from t5repro.array_types import Int32, Int64, Mask
-from t5repro.config.sections.pretrain import PretrainSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import CorpusError
 from t5repro.inputs.batches import Batches, Features
 from t5repro.inputs.electra_segments import electra_reader
 from t5repro.inputs.masked_steps import steps_of_masked_documents
-from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
-from t5repro.inputs.sentence_layout import (
-    PairRows,
-    RunRows,
-    SentenceTable,
-    pair_rows,
-    run_rows,
-    used_documents,
-)
+from t5repro.inputs.pretraining import PROBED_STEPS, Pieces
+from t5repro.inputs.sentence_corpus import open_sentences
+from t5repro.inputs.sentence_layout import PairRows, RunRows, pair_rows, run_rows
 from t5repro.inputs.sentence_rows import (
     SentenceIds,
     SentenceReader,
@@ -40,9 +34,7 @@ from t5repro.objectives.masked_positions import row_tokens
 from t5repro.objectives.masked_rows import Masking, mask_rows
 from t5repro.objectives.masks import first_positions
 from t5repro.objectives.row_draws import Draw
-from t5repro.vocab.sentence_files import read_sentences, read_word_starts
 from t5repro.vocab.special_ids import PAD_ID
-from t5repro.vocab.token_files import read_offsets
 
 Maker = Callable[[int], tuple[Features, Int32, dict[str, int]]]
 
@@ -207,60 +199,41 @@ class MaskedInputs:
         return {name: int(value.sum()) for name, value in values.items()}
 
 
-def load_masked_inputs(
-    settings: PretrainSettings,
-    *,
-    ids: Path,
-    offsets: Path,
-    sentences: Path,
-    word_starts: Path,
-    vocab: VocabSettings,
-    seed: int,
-    token_types: int,
-    draws_samples: bool = False,
-) -> MaskedInputs:
+def load_masked_inputs(settings: PretrainStage, *, seed: int, **files: Path) -> MaskedInputs:
     """Open the corpus and lay it out in rows of sentences.
 
     Args:
-        settings: of pre-training.
-        ids: file of ids.
-        offsets: file of document offsets.
-        sentences: file of the first id of each sentence.
-        word_starts: file with a byte for each id of the vocabulary.
-        vocab: of the vocabulary that the ids belong to.
+        settings: of the stage; with less than two token types all tokens are of type 0, and a
+            network with a generator gets random numbers for the pieces that it draws.
         seed: the run's seed.
-        token_types: types of tokens that the model distinguishes; below 2, all are of type 0.
-        draws_samples: whether rows have random numbers for pieces that a step draws.
+        files: of the split, see `open_sentences`.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
         CorpusError: the corpus has no whole sentence, or only one document although B of a pair
             comes from another one, or fewer ids than `unique_tokens`.
     """
-    bounds = read_offsets(offsets)
-    total = int(bounds[-1])
-    mapped_ids = open_ids(ids, vocab.total_ids, total)
-    table = SentenceTable(read_sentences(sentences, bounds), total)
-    documents = used_documents(settings, table, bounds, seed=seed)
+    training = settings.pretrain
+    offsets, corpus, documents, is_word_start = open_sentences(settings, seed=seed, **files)
     layout: PairRows | RunRows
-    if settings.masked_lm.has_pairs:
-        if settings.masked_lm.pair_task != "none" and len(documents.firsts) == 1:
+    if training.masked_lm.has_pairs:
+        if training.masked_lm.pair_task != "none" and len(documents.firsts) == 1:
             raise CorpusError(
-                f"{ids} has one document with sentences, and pretrain.masked_lm.pair_task "
-                f"{settings.masked_lm.pair_task} takes segments from another one; give it more "
+                f"{files['ids']} has one document with sentences, and pretrain.masked_lm.pair_task "
+                f"{training.masked_lm.pair_task} takes segments from another one; give it more "
                 f"text, or set pair_task to none"
             )
-        layout = pair_rows(settings, table, documents, seed=seed)
+        layout = pair_rows(training, corpus.sentences, documents, seed=seed)
     else:
-        layout = run_rows(settings, table, documents, seed=seed)
+        layout = run_rows(training, corpus.sentences, documents, seed=seed)
     return MaskedInputs(
-        settings=settings,
+        settings=training,
         seed=seed,
-        offsets=bounds,
+        offsets=offsets,
         layout=layout,
-        vocab=vocab,
-        corpus=SentenceIds(mapped_ids, table, vocab.total_ids),
-        is_word_start=read_word_starts(word_starts, vocab.total_ids),
-        token_types=token_types,
-        draws_samples=draws_samples,
+        vocab=settings.vocab,
+        corpus=corpus,
+        is_word_start=is_word_start,
+        token_types=settings.model.token_types,
+        draws_samples=settings.model.family.has_generator,
     )

@@ -12,17 +12,13 @@ from typing import Any
 import numpy as np
 
 from t5repro.array_types import Int32, Int64, Mask
-from t5repro.config.sections.pretrain import PretrainSettings
-from t5repro.config.sections.vocab import VocabSettings
+from t5repro.config.sections.pretrain import PretrainSettings, PretrainStage
 from t5repro.inputs.batches import Batches, Features
 from t5repro.inputs.masked_steps import steps_of_masked_documents
-from t5repro.inputs.pretraining import PROBED_STEPS, Pieces, open_ids
-from t5repro.inputs.sentence_layout import SentenceTable, used_documents
-from t5repro.inputs.sentence_rows import SentenceIds
+from t5repro.inputs.pretraining import PROBED_STEPS, Pieces
+from t5repro.inputs.sentence_corpus import open_sentences
 from t5repro.inputs.stream_rows import SlotReader, pieces_of
 from t5repro.objectives.permutation import predictions
-from t5repro.vocab.sentence_files import read_sentences, read_word_starts
-from t5repro.vocab.token_files import read_offsets
 
 Maker = Callable[[int], tuple[Features, Int32, dict[str, int]]]
 
@@ -104,7 +100,7 @@ class PermutedInputs:
     def _make(self, step: int) -> tuple[Features, Int32, dict[str, int]]:
         """Return features, targets and statistics of a step."""
         rows = self.read(step)
-        drawn = predictions(
+        prediction = predictions(
             self.settings,
             rows.ids,
             rows.separators,
@@ -116,55 +112,36 @@ class PermutedInputs:
             "encoder_ids": rows.ids,
             "encoder_segments": np.ones_like(rows.ids),
             "encoder_types": rows.types,
-            "encoder_order": drawn.order,
-            "target_positions": drawn.positions,
+            "encoder_order": prediction.order,
+            "target_positions": prediction.positions,
         }
-        selected_separators = drawn.selected & rows.separators
+        selected_separators = prediction.selected & rows.separators
         statistics = {
             "input_tokens": rows.ids.size,
-            "target_tokens": int(np.count_nonzero(drawn.targets)),
+            "target_tokens": int(np.count_nonzero(prediction.targets)),
             "selected_separators": int(np.count_nonzero(selected_separators)),
             "following_segments": int(np.count_nonzero(rows.follows)),
         }
-        return features, drawn.targets, statistics
+        return features, prediction.targets, statistics
 
 
-def load_permuted_inputs(
-    settings: PretrainSettings,
-    *,
-    ids: Path,
-    offsets: Path,
-    sentences: Path,
-    word_starts: Path,
-    vocab: VocabSettings,
-    seed: int,
-) -> PermutedInputs:
+def load_permuted_inputs(settings: PretrainStage, *, seed: int, **files: Path) -> PermutedInputs:
     """Open the corpus as row slots.
 
     Args:
-        settings: of pre-training.
-        ids: file of ids.
-        offsets: file of document offsets.
-        sentences: file of the first id of each sentence.
-        word_starts: file with a byte for each id of the vocabulary.
-        vocab: of the vocabulary that the ids belong to.
+        settings: of the stage.
         seed: the run's seed.
+        files: of the split, see `open_sentences`.
 
     Raises:
         ArtifactError: a file is missing or damaged, or the ids are of another vocabulary.
         CorpusError: the corpus has no whole sentence, fewer ids than `unique_tokens`, or does not
             fill a row of each slot.
     """
-    bounds = read_offsets(offsets)
-    total = int(bounds[-1])
-    mapped_ids = open_ids(ids, vocab.total_ids, total)
-    table = SentenceTable(read_sentences(sentences, bounds), total)
-    documents = used_documents(settings, table, bounds, seed=seed)
+    corpus = open_sentences(settings, seed=seed, **files)
     return PermutedInputs(
-        settings=settings,
-        offsets=bounds,
-        read=SlotReader(
-            settings, SentenceIds(mapped_ids, table, vocab.total_ids), documents, seed=seed
-        ),
-        is_word_start=read_word_starts(word_starts, vocab.total_ids),
+        settings=settings.pretrain,
+        offsets=corpus.offsets,
+        read=SlotReader(settings.pretrain, corpus.ids, corpus.documents, seed=seed),
+        is_word_start=corpus.is_word_start,
     )

@@ -166,11 +166,13 @@ def pair_rows(
     firsts, counts, targets = [], [], []
     for slab in _slabs(table, documents, np.arange(len(documents.firsts))):
         # A draw for each document of the slab, or for each sentence, at which a row may begin.
-        drawn = np.arange(len(slab.sentences)) if is_electra else np.cumsum(slab.is_first) - 1
-        count = drawn[-1] + 1
+        draw_of_sentence = (
+            np.arange(len(slab.sentences)) if is_electra else np.cumsum(slab.is_first) - 1
+        )
+        count = draw_of_sentence[-1] + 1
         is_short = generator.random(count) < share
         short = generator.integers(shortest, longest + 1, count)
-        target = np.where(is_short, short, longest)[drawn]
+        target = np.where(is_short, short, longest)[draw_of_sentence]
         # The first sentence that reaches the target still belongs to the chunk, hence + 1.
         following = np.searchsorted(slab.end_offsets, slab.begins + target) + 1
         rows = _follow(np.minimum(following, slab.document_ends))

@@ -74,8 +74,8 @@ class StreamPass:
     ) -> "StreamPass":
         """Return the stream of a pass by its number."""
         count = len(documents.firsts)
-        drawn = np.arange(count, dtype=np.int64) + number * count
-        order, _ = shuffled_rows(drawn, count, seed)
+        numbers = np.arange(count, dtype=np.int64) + number * count
+        order, _ = shuffled_rows(numbers, count, seed)
         firsts, lasts = documents.firsts[order], documents.lasts[order]
         files = table.start_of(firsts)
         lengths = table.start_of(lasts) - files + 1  # with <eod>

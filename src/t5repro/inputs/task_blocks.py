@@ -33,7 +33,7 @@ def draw_blocks(
         for task, first, count in zip(mixture.tasks, first_example, mixture.counts, strict=True)
     ]
     length = int(per_epoch.sum())
-    drawn: list[Int64] = [np.zeros(0, np.int64)]
+    blocks: list[Int64] = [np.zeros(0, np.int64)]
     for epoch in range(first_step // length, -(-(first_step + steps) // length)):
         # 1. The task of each step of the epoch, and which of the task's blocks it is.
         tasks = stream(seed, "finetune", "blocks", epoch).permutation(
@@ -45,8 +45,8 @@ def draw_blocks(
             task = tasks[place]
             number = np.count_nonzero(tasks[:place] == task) + epoch * per_epoch[task]
             # 2. A block; the last one of a task ends with its first examples.
-            drawn.append(_block(orders[task], int(number), batch_size))
-    return np.concatenate(drawn).astype(np.int32)
+            blocks.append(_block(orders[task], int(number), batch_size))
+    return np.concatenate(blocks).astype(np.int32)
 
 
 def blocks_per_epoch(mixture: Mixture, batch_size: int) -> Int64:

@@ -12,16 +12,10 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
+from t5repro.model.activation_names import read_activation, written_activation
 from t5repro.model.encoder_names import HEADS, TAG_HEAD, Family, family
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 
-# Hugging Face's name of an activation -> ours; the first of several is the one that is written.
-ACTIVATIONS = {
-    "gelu": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-}
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "albert": "Albert", "electra": "Electra"}
 ROBERTA_POSITIONS = "roberta.embeddings.position_embeddings.weight"
 ROBERTA_TYPES = "roberta.embeddings.token_type_embeddings.weight"
@@ -48,11 +42,8 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         ValidationError: a value is invalid.
     """
     kind, width, heads = config["model_type"], config["hidden_size"], config["num_attention_heads"]
-    activation = config.get("hidden_act", "gelu_new" if kind == "albert" else "gelu")
-    if activation not in ACTIVATIONS:
-        raise CheckpointError(
-            f"{path}: hidden_act is {activation!r}; allowed are {sorted(ACTIVATIONS)}"
-        )
+    default = "gelu_new" if kind == "albert" else "gelu"
+    activation = read_activation(path, "hidden_act", config.get("hidden_act", default))
     if (positions := config.get("position_embedding_type", "absolute")) != "absolute":
         raise CheckpointError(
             f"{path}: position_embedding_type is {positions!r}; only 'absolute' can be read"
@@ -73,7 +64,7 @@ def encoder_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "num_heads": heads,
             "num_encoder_layers": layers,
             "num_decoder_layers": layers,
-            "feed_forward": ACTIVATIONS[activation],
+            "feed_forward": activation,
             "biases": True,
             "scale_attention": True,
             "positions": "learned",
@@ -158,7 +149,7 @@ def encoder_config(
         CheckpointError: no class of Hugging Face has these heads.
     """
     kind = family(model)
-    act = next(name for name, setting in ACTIVATIONS.items() if setting == model.feed_forward)
+    act = written_activation(model.feed_forward)
     config: dict[str, Any] = {
         "architectures": [f"{CLASSES[kind]}{_task(kind, weights, trained)}"],
         "model_type": kind,

@@ -52,5 +52,5 @@ class StreamMemory(SeededLayer):
         """
         new = ops.stack([x_BLD[:, : self.reuse_length] for x_BLD in inputs])
         # No gradient passes from a step to the one before it.
-        kept = ops.concatenate([self.states, ops.cast(ops.stop_gradient(new), floatx())], axis=2)
-        self.states.assign(kept[:, :, -self.shape[2] :])
+        states = ops.concatenate([self.states, ops.cast(ops.stop_gradient(new), floatx())], axis=2)
+        self.states.assign(states[:, :, -self.shape[2] :])

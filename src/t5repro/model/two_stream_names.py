@@ -14,6 +14,7 @@ import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.errors import CheckpointError
+from t5repro.model.activation_names import read_activation, written_activation
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_name import WeightName
 
@@ -21,7 +22,6 @@ XLNET = "xlnet"  # model type
 BODY = "transformer."  # before the names of a state with a head
 QUERY_START = f"{BODY}mask_emb"
 MATRICES = ("q", "k", "v", "o", "r")
-ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu"}  # theirs -> ours
 # Our weight -> Hugging Face's, in a block.
 BLOCK = {
     **{f"self_attention/{name}": f"rel_attn.{name}" for name in MATRICES},
@@ -86,11 +86,7 @@ def two_stream_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
         ValidationError: a value is invalid.
     """
     width, heads, layers = config["d_model"], config["n_head"], config["n_layer"]
-    activation = config.get("ff_activation", "gelu")
-    if activation not in ACTIVATIONS:
-        raise CheckpointError(
-            f"{path}: ff_activation is {activation!r}; allowed are {sorted(ACTIVATIONS)}"
-        )
+    activation = read_activation(path, "ff_activation", config.get("ff_activation", "gelu"))
     for name, values in FIXED.items():
         if config.get(name, values[0]) not in values:
             raise CheckpointError(
@@ -108,7 +104,7 @@ def two_stream_shape(path: Path, config: Mapping[str, Any]) -> ModelSettings:
             "num_heads": heads,
             "num_encoder_layers": layers,
             "num_decoder_layers": layers,
-            "feed_forward": ACTIVATIONS[activation],
+            "feed_forward": activation,
             "biases": True,
             "scale_attention": True,
             "positions": "distances",
@@ -143,9 +139,7 @@ def two_stream_config(
         "n_layer": model.num_encoder_layers,
         "n_head": model.num_heads,
         "d_inner": model.d_ff,
-        "ff_activation": next(
-            name for name, ours in ACTIVATIONS.items() if ours == model.feed_forward
-        ),
+        "ff_activation": written_activation(model.feed_forward),
         **{name: values[0] for name, values in FIXED.items()},
         "layer_norm_eps": model.norm_epsilon,
         "initializer_range": model.initializer_range,

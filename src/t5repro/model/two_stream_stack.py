@@ -168,17 +168,19 @@ class TwoStreamStack(SeededLayer):
             training: apply dropout.
         """
         rows, length, width = ops.shape(x_BLD)
-        kept = 0 if memory is None else memory.shape[2]
+        memory_length = 0 if memory is None else memory.shape[2]
         distances_RPD = ops.cast(
-            distance_rows(length, kept + length, width, both_directions=self.both_directions),
+            distance_rows(
+                length, memory_length + length, width, both_directions=self.both_directions
+            ),
             self.compute_dtype,
         )
         distances_RPD = self.distance_dropout(distances_RPD, training=training)
         relations = (
-            _relations(order_BL, types_BL, kept),
+            _relations(order_BL, types_BL, memory_length),
             None
             if positions_BM is None
-            else _query_relations(order_BL, types_BL, positions_BM, kept),
+            else _query_relations(order_BL, types_BL, positions_BM, memory_length),
         )
         streams = Streams(self.content_dropout(x_BLD, training=training), None)
         if positions_BM is not None:
@@ -195,16 +197,16 @@ class TwoStreamStack(SeededLayer):
         return self.output_dropout(last, training=training), inputs
 
 
-def _relations(order_BL: Tensor, types_BL: Tensor, kept: int) -> Relations:
+def _relations(order_BL: Tensor, types_BL: Tensor, memory_length: int) -> Relations:
     """Return what contents know of memory and contents."""
     visible = order_BL[:, None, :] <= order_BL[:, :, None]
     differs = types_BL[:, None, :] != types_BL[:, :, None]
     # All of the memory is visible. Its tokens count as type 0.
-    return _with_memory(visible, differs, types_BL, kept)
+    return _with_memory(visible, differs, types_BL, memory_length)
 
 
 def _query_relations(
-    order_BL: Tensor, types_BL: Tensor, positions_BM: Tensor, kept: int
+    order_BL: Tensor, types_BL: Tensor, positions_BM: Tensor, memory_length: int
 ) -> Relations:
     """Return what queries know of memory and contents."""
     order_BM, types_BM = (
@@ -213,12 +215,12 @@ def _query_relations(
     visible = order_BL[:, None, :] < order_BM[:, :, None]
     differs = types_BL[:, None, :] != types_BM[:, :, None]
     shifts = order_BL.shape[1] - positions_BM
-    return _with_memory(visible, differs, types_BM, kept)._replace(shifts=shifts)
+    return _with_memory(visible, differs, types_BM, memory_length)._replace(shifts=shifts)
 
 
-def _with_memory(visible: Tensor, differs: Tensor, types: Tensor, kept: int) -> Relations:
-    mask = ops.pad(ops.where(visible, 0.0, BLOCKED), [[0, 0], [0, 0], [kept, 0]])
-    if kept:
-        of_memory = ops.repeat(types[:, :, None] != 0, kept, axis=2)
+def _with_memory(visible: Tensor, differs: Tensor, types: Tensor, memory_length: int) -> Relations:
+    mask = ops.pad(ops.where(visible, 0.0, BLOCKED), [[0, 0], [0, 0], [memory_length, 0]])
+    if memory_length:
+        of_memory = ops.repeat(types[:, :, None] != 0, memory_length, axis=2)
         differs = ops.concatenate([of_memory, differs], axis=2)
     return Relations(ops.cast(mask, floatx())[:, None], differs[:, None])

@@ -41,7 +41,7 @@ def order_segments(
         of_row = settings.model_copy(
             update={"inputs_length": len(row), "targets_length": min(targets, len(segment))}
         )
-        drawn = predictions(
+        prediction = predictions(
             of_row,
             row[np.newaxis],
             (np.arange(len(row)) >= len(segment))[np.newaxis],
@@ -49,9 +49,9 @@ def order_segments(
             RowDraws(seed, np.array([number]), np.zeros(1, np.int64)),
             word_starts=np.array(word_starts),
         )
-        positions = drawn.positions[0][drawn.targets[0] > 0]
+        positions = prediction.positions[0][prediction.targets[0] > 0]
         masked = row.copy()
         masked[positions] = mask_id
-        by_order = positions[np.argsort(drawn.order[0, positions])]
+        by_order = positions[np.argsort(prediction.order[0, positions])]
         shown.append(CorruptedSegment(row.tolist(), masked.tolist(), row[by_order].tolist()))
     return shown

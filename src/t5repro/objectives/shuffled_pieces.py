@@ -66,13 +66,13 @@ def shuffle_trigrams(settings: MaskedLM, tokens: RowTokens, mask: Mask, *, most:
     free = most - mask.sum(axis=1)
     if settings.shuffle_of == "tokens":
         # Halves go to the even number, as for the masked pieces of BERT.
-        wanted = np.round(settings.shuffle_share * tokens.lengths / TRIGRAM).astype(np.int64)
-        free = np.minimum(TRIGRAM * wanted, free)
+        shuffled = np.round(settings.shuffle_share * tokens.lengths / TRIGRAM).astype(np.int64)
+        free = np.minimum(TRIGRAM * shuffled, free)
     else:
         trigrams = trigrams._replace(exist=_tiles(trigrams))
         share = settings.shuffle_share * trigrams.exist.sum(axis=1)
-        wanted = np.maximum(np.round(share), 1).astype(np.int64)
-    starts = _chosen(tokens, trigrams, wanted, free)
+        shuffled = np.maximum(np.round(share), 1).astype(np.int64)
+    starts = _chosen(tokens, trigrams, shuffled, free)
     sources = np.tile(np.arange(mask.shape[1]), (len(mask), 1))
     places = np.zeros_like(mask)
     row, start = np.nonzero(starts)
@@ -133,26 +133,26 @@ def _tiles(trigrams: _Trigrams) -> Mask:
     return tiles
 
 
-def _chosen(tokens: RowTokens, trigrams: _Trigrams, wanted: Int64, free: Int64) -> Mask:
+def _chosen(tokens: RowTokens, trigrams: _Trigrams, counts_left: Int64, free: Int64) -> Mask:
     """Return the first positions of the trigrams to shuffle, bool ``(rows, length)``."""
     rows, width = trigrams.exist.shape
     order = random_order(tokens.draws, Draw.SHUFFLE_STARTS, trigrams.exist)
     counts, row = trigrams.exist.sum(axis=1), np.arange(rows)
     taken = np.zeros((rows, width + TRIGRAM), bool)  # parts
     starts = np.zeros_like(trigrams.exist)
-    wanted, free = wanted.copy(), free.copy()
+    counts_left, free = counts_left.copy(), free.copy()
     # One candidate of every row in each turn.
     for turn in range(counts.max(initial=0)):
         start = order[:, turn]
         bounds = trigrams.bounds[row, start]
         length = bounds[:, -1] - bounds[:, 0]
         parts = trigrams.parts[row, start, np.newaxis] + np.arange(TRIGRAM)
-        fits = (turn < counts) & (wanted > 0) & (length <= free)
+        fits = (turn < counts) & (counts_left > 0) & (length <= free)
         fits &= ~taken[row[:, np.newaxis], parts].any(axis=1)
         taken[row[:, np.newaxis], parts] |= fits[:, np.newaxis]
         starts[row, start] |= fits
-        wanted -= fits
+        counts_left -= fits
         free -= length * fits
-        if not ((wanted > 0) & (free >= TRIGRAM)).any():
+        if not ((counts_left > 0) & (free >= TRIGRAM)).any():
             break
     return starts

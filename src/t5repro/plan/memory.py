@@ -148,8 +148,8 @@ def distance_bytes(
     scores = queries * (inputs_length + keys) * bytes_each
     weights = (queries * keys - queries**2) * (bytes_each + MASK_BYTES)
     # The memory, its keys and values.
-    kept = memory * (model.d_model * WEIGHT_BYTES + 2 * heads * model.d_kv * bytes_each)
-    return heads * (scores + weights) + kept
+    memory_bytes = memory * (model.d_model * WEIGHT_BYTES + 2 * heads * model.d_kv * bytes_each)
+    return heads * (scores + weights) + memory_bytes
 
 
 def activation_bytes(

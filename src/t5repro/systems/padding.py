@@ -29,6 +29,21 @@ def joined(training: TrainingSettings, rows: int) -> Batch:
     return dict.fromkeys(names, ids), ids
 
 
+def predicted_rows(training: TrainingSettings, rows: int, *more: str) -> Batch:
+    """Return a batch of an encoder that predicts pieces at positions.
+
+    Args:
+        training: of pre-training.
+        rows: of the batch.
+        more: names of further features of the shape of the ids.
+    """
+    text = np.zeros((rows, training.inputs_length), np.int32)
+    positions = np.zeros((rows, training.targets_length), np.int32)
+    names = ("encoder_ids", "encoder_segments", "encoder_types", *more)
+    features: Features = {**dict.fromkeys(names, text), "target_positions": positions}
+    return features, positions
+
+
 def answer_batch(features: Features, rows: int, columns: LabelColumns) -> Batch:
     """Return a batch of `LabelledInputs.batches` with these features of its texts."""
     features["label_columns"] = np.tile(

@@ -98,8 +98,8 @@ class JaxStep:
             features: of the rows of a batch.
             targets: of the same rows.
         """
-        after: tuple[State, jax.Array] = self._compiled(state, features, targets)
-        return after
+        updated: tuple[State, jax.Array] = self._compiled(state, features, targets)
+        return updated
 
     @property
     def variables(self) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
@@ -196,13 +196,13 @@ class JaxModel(TrainedModel):
         self, state: tuple[Arrays, Arrays, Arrays, Arrays], data: tuple[Features, jax.Array]
     ) -> tuple[dict[str, jax.Array], tuple[Arrays, Arrays, Arrays, Arrays]]:
         """Return the mean loss and the counts since a reset, and the state after an update."""
-        *before, metrics = state
+        *variables, metrics = state
         features, targets = data
-        after, loss = self.step.update(State(*before), features, targets)
+        updated, loss = self.step.update(State(*variables), features, targets)
         mapping = list(zip(self.metrics_variables, metrics, strict=True))
         with keras.StatelessScope(state_mapping=mapping) as scope:
             self.count(features, targets)
             self._loss_tracker.update_state(loss, sample_weight=targets.shape[0])
             logs = self.get_metrics_result()
             counted = [scope.get_current_value(variable) for variable in self.metrics_variables]
-        return logs, (*after, counted)
+        return logs, (*updated, counted)

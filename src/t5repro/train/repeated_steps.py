@@ -96,8 +96,8 @@ def repeat_steps(
         state = folder / state_file(step + 1)
         save_state(state, model.network, model.optimizer)
         if reference:
-            before = reference / state_file(0 if free else step)
-            distances.append(_distance(state, reference / state_file(step + 1), before))
+            previous = reference / state_file(0 if free else step)
+            distances.append(_distance(state, reference / state_file(step + 1), previous))
     result = {"libraries": engine().libraries(), "losses": losses, "distances": distances}
     if reference:
         result["losses_of_reference"] = read_json(reference / STEPS)["losses"]
@@ -109,7 +109,7 @@ def state_file(step: int) -> str:
     return f"state-{step}.safetensors"
 
 
-def _distance(state: Path, reference: Path, before: Path) -> dict[str, Any]:
+def _distance(state: Path, reference: Path, previous: Path) -> dict[str, Any]:
     """Return the distance of all weights from the reference as a share of the way they moved."""
     from keras.config import floatx
 
@@ -117,7 +117,7 @@ def _distance(state: Path, reference: Path, before: Path) -> dict[str, Any]:
 
     left_out = WITHOUT_EFFECT if floatx() == "float64" else WITHOUT_EFFECT + HIDDEN_IN_FLOAT32
     ours, theirs, start = (
-        read_arrays(path, section=WEIGHTS_SECTION) for path in (state, reference, before)
+        read_arrays(path, section=WEIGHTS_SECTION) for path in (state, reference, previous)
     )
     squares = {
         name: (_square(ours[name], theirs[name]), _square(theirs[name], start[name]))

@@ -133,8 +133,8 @@ class CommittedRun:
 
     def _inputs(self, stage: PlannedStage) -> dict[str, str]:
         """Return path -> SHA-256 of the files that the committed jobs of a stage read."""
-        ends = (record.end for record in self.records(stage))
-        return {file.path: file.sha256 for end in ends if end for file in end.inputs}
+        summaries = (record.end for record in self.records(stage))
+        return {file.path: file.sha256 for end in summaries if end for file in end.inputs}
 
     def _changed_source(self, code_file: str, closure: dict[str, str]) -> str:
         """Return the first source file that differs; the code file itself if none is known."""

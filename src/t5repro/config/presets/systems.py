@@ -151,18 +151,14 @@ PRESETS = {
         "Wang et al., 2020; alibaba/AliceMind",
         size="structbert_base",
         pretrain={
+            **BERT_PRETRAINING,
             "masked_lm": {
-                "rows": "segment_pair",
+                **BERT_PRETRAINING["masked_lm"],
                 "pair_task": "sentence_structure",
-                "unit": "piece",
                 "shuffle_share": 0.05,  # trigrams, section 2.2
-                "short_row_share": 0.1,  # BERT's, as the versions of a row
-                "copies": 10,
             },
-            "optimizer": "adam_bert",
-            "max_grad_norm": 1,
             # A tenth of the updates; the code of pre-training was not released.
-            "learning_rate": {"schedule": "bert_linear", "factor": 1e-4, "warmup_share": 0.1},
+            "learning_rate": {**BERT_PRETRAINING["learning_rate"], "warmup_share": 0.1},
         },
     ),
     "electra": _encoder(

@@ -2,8 +2,9 @@
 
 from t5repro.config.sections.pretrain import PretrainStage
 from t5repro.inputs.batches import Batch
+from t5repro.inputs.masked_rows import load_masked_inputs
 from t5repro.model.labels import LabelColumns
-from t5repro.systems.encoder.pretraining import masked_padding, masked_rows
+from t5repro.systems.encoder.pretraining import masked_padding
 from t5repro.systems.generator_detector.loss import ReplacedTokensLoss
 from t5repro.systems.networks import Heads
 from t5repro.systems.training import Training
@@ -26,5 +27,5 @@ def _padding(settings: PretrainStage, rows: int, columns: LabelColumns) -> Batch
 
 
 PRETRAINING = Training[PretrainStage](
-    family="generator_detector", heads=_heads, loss=_loss, rows=masked_rows, padding=_padding
+    family="generator_detector", heads=_heads, loss=_loss, rows=load_masked_inputs, padding=_padding
 )
