@@ -6,11 +6,15 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
+import pytest
 from checkout import ROOT
 from packaging.requirements import Requirement
+
+from t5repro.errors import PackageError, packages_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -126,6 +130,27 @@ def test_every_import_is_declared() -> None:
         if (modules := undeclared(path, extras))
     }
     assert not faults, "\n".join(f"{path}: {names}" for path, names in faults.items())
+
+
+def guarded_imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (extra, module) of the imports below `packages_of(extra)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        call = node.items[0].context_expr if isinstance(node, ast.With) else None
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "packages_of":
+            (extra,) = map(ast.literal_eval, call.args)
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Import):
+                    yield from ((extra, module.name) for module in inner.names)
+
+
+def test_an_absent_package_is_named_with_the_extra_that_has_it() -> None:
+    guarded = {pair for path in ROOT.glob("src/**/*.py") for pair in guarded_imports(path)}
+    assert {extra for extra, _ in guarded} == {"cpu", "exchange", "serve", "tables"}
+    for extra, module in guarded:
+        assert distributions_of(module) & declared(extra), module
+    message = r"no_such_package is not installed; .* pip install 't5repro\[tables\]'"
+    with pytest.raises(PackageError, match=message), packages_of("tables"):
+        import_module("no_such_package")
 
 
 def locked(name: str) -> dict[tuple[str, str], set[str]]:
