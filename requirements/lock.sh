@@ -10,18 +10,15 @@ compile() {
 }
 compile --extra cpu --extra dev pyproject.toml -o requirements/cpu-gpu.txt
 # What a run needs on a CPU: no Spark, export, tests or developers' tools (`make runtime`).
-compile --extra cpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/runtime.txt
+compile --extra runtime -c requirements/cpu-gpu.txt pyproject.toml -o requirements/runtime.txt
 compile --extra gpu -c requirements/cpu-gpu.txt pyproject.toml -o requirements/cuda.txt
 echo "tensorflow; python_version < '3'" > requirements/.override.txt
 compile --extra tpu --extra dev -c requirements/cpu-gpu.txt --override requirements/.override.txt \
     pyproject.toml -o requirements/tpu.txt
-# Keras Hub asks for tensorflow-text, which only its own networks need; a run on JAX has neither.
-echo "tensorflow-text; python_version < '3'" >> requirements/.override.txt
-for extra in jax jax-cuda; do
-    compile --extra $extra -c requirements/cpu-gpu.txt --override requirements/.override.txt \
-        pyproject.toml -o requirements/$extra.txt
-done
 rm requirements/.override.txt
+for extra in jax jax-cuda; do
+    compile --extra $extra -c requirements/cpu-gpu.txt pyproject.toml -o requirements/$extra.txt
+done
 # The TPU compiler is no part of the run's environment: `make preflight` gives it one of its own.
 sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/jaxlib/\njaxlib/; s/libtpu/\nlibtpu/' |
     compile -c requirements/cpu-gpu.txt - -o requirements/preflight.txt

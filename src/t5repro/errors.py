@@ -13,15 +13,17 @@ A message names the fault, its location, the value, the allowed values and the c
     ├── CheckpointError     weights do not fit the model they are loaded into
     ├── DeviceError         the requested device is not available
     ├── LineageError        a question about the lineage cannot be answered
+    ├── PackageError        a package of an extra is not installed
     ├── ClusterError        Spark cannot be started, or did not finish a job
     └── StorageError        the disk is full or a folder cannot be written
 
 The command line prints only the message and exits with `exit_code`.
 """
 
+import contextlib
 import difflib
 import errno
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 Keys = tuple[str | int, ...]  # path of a setting in the tree of a run file
@@ -97,6 +99,12 @@ class LineageError(T5ReproError):
     exit_code = 2
 
 
+class PackageError(T5ReproError):
+    """A package of an extra is not installed."""
+
+    exit_code = 2
+
+
 class ClusterError(T5ReproError):
     """Spark cannot be started, or did not finish a job."""
 
@@ -114,6 +122,22 @@ def nearest(name: str, names: Iterable[str]) -> str:
     """
     matches = difflib.get_close_matches(name, list(names), n=1, cutoff=0.4)
     return f"; nearest: {matches[0]!r}" if matches else ""
+
+
+@contextlib.contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Turn a failed import into an error that names the extra.
+
+    Raises:
+        PackageError: a package is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise PackageError(
+            f"{error.name} is not installed; it is of the extra {extra}: "
+            f"pip install 't5repro[{extra}]', or make setup in a checkout"
+        ) from error
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:

@@ -6,11 +6,15 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
+import pytest
 from checkout import ROOT
 from packaging.requirements import Requirement
+
+from t5repro.errors import PackageError, packages_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -22,6 +26,10 @@ ALLOWED = (
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/audit/suffix_array.py", ("trace",)),
+    ("src/t5repro/inference/run.py", ("tables",)),
+    ("src/t5repro/model/keras_hub_presets.py", ("exchange",)),
+    ("src/t5repro/publish/keras_hub.py", ("exchange",)),
+    ("src/t5repro/publish/saved_model.py", ("cpu", "serve")),
     ("src/t5repro/model/t5x_checkpoint.py", ("cpu", "t5x")),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
@@ -124,6 +132,27 @@ def test_every_import_is_declared() -> None:
     assert not faults, "\n".join(f"{path}: {names}" for path, names in faults.items())
 
 
+def guarded_imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield (extra, module) of the imports below `packages_of(extra)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        call = node.items[0].context_expr if isinstance(node, ast.With) else None
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "packages_of":
+            (extra,) = map(ast.literal_eval, call.args)
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Import):
+                    yield from ((extra, module.name) for module in inner.names)
+
+
+def test_an_absent_package_is_named_with_the_extra_that_has_it() -> None:
+    guarded = {pair for path in ROOT.glob("src/**/*.py") for pair in guarded_imports(path)}
+    assert {extra for extra, _ in guarded} == {"cpu", "exchange", "serve", "tables"}
+    for extra, module in guarded:
+        assert distributions_of(module) & declared(extra), module
+    message = r"no_such_package is not installed; .* pip install 't5repro\[tables\]'"
+    with pytest.raises(PackageError, match=message), packages_of("tables"):
+        import_module("no_such_package")
+
+
 def locked(name: str) -> dict[tuple[str, str], set[str]]:
     """Return (package, version) -> hashes of a lock."""
     text = (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8")
@@ -136,9 +165,15 @@ def locked(name: str) -> dict[tuple[str, str], set[str]]:
 
 def test_the_lock_of_a_run_has_the_versions_of_the_whole_lock() -> None:
     run, whole = locked("runtime"), locked("cpu-gpu")
-    assert all(whole[entry] == hashes for entry, hashes in run.items())
     packages = {name for name, _ in run}
-    assert declared("") | declared("cpu") <= packages
+    assert declared("") | declared("runtime") <= packages
+    # One package apart: the same release of TensorFlow, without the kernels of GPUs.
+    (without_cuda,) = [entry for entry in run if entry[0] == "tensorflow-cpu"]
+    assert ("tensorflow", without_cuda[1]) in whole
+    del run[without_cuda]
+    assert all(whole[entry] == hashes for entry, hashes in run.items())
     assert run.items() <= locked("cuda").items()
+    optional = declared("exchange") | declared("serve") | declared("tables")
+    assert optional <= {name for name, _ in whole} - packages
     tools = {"pyspark", "ruff", "mypy", "pytest", "moto", "mlcroissant", "cyclonedx-python-lib"}
     assert tools <= {name for name, _ in whole} - packages

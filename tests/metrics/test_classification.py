@@ -2,12 +2,13 @@
 
 import math
 import random
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.stats
 import sklearn.metrics
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t5repro.metrics import classification as metrics
@@ -63,6 +64,38 @@ def test_accuracy_equals_scikit_learn(invalid):
 
 def test_accuracy_compares_texts_exactly():
     assert metrics.accuracy(["Tom", "the dog"], ["Tom", "the dog "]) == 50.0
+
+
+@st.composite
+def labelled_rows(draw):
+    """A number of classes, and answers and predictions, some invalid, of up to 3,000 rows."""
+    classes, seed = draw(st.integers(2, 40)), draw(st.integers(0, 2**32))
+    pairs = draw(
+        st.lists(st.tuples(st.integers(0, classes - 1), st.integers(-1, classes - 1)), min_size=1)
+    )
+    if draw(st.booleans()):  # many rows, of which half are right
+        source = random.Random(seed)
+        answers = source.choices(range(classes), k=source.randint(1, 3000))
+        pairs += [(a, source.choice([a, a, -1, source.randrange(classes)])) for a in answers]
+    return classes, [a for a, _ in pairs], [p for _, p in pairs]
+
+
+@settings(max_examples=500, deadline=None)
+@given(labelled_rows())
+def test_f1_and_matthews_have_the_bits_of_scikit_learn(rows):
+    classes, answers, predictions = rows
+    if len({*answers, *predictions}) > 1:  # else scikit-learn warns
+        expected = 100 * sklearn.metrics.matthews_corrcoef(answers, predictions)
+        assert metrics.matthews_correlation(answers, predictions) == expected
+    f1 = partial(sklearn.metrics.f1_score, zero_division=0)
+    every = f1(answers, predictions, average="macro", labels=list(range(classes)))
+    assert metrics.macro_f1(answers, predictions, classes=classes) == 100 * every
+    labels = sorted({*answers, *predictions} - {-1})
+    present = f1(answers, predictions, average="macro", labels=labels)
+    assert metrics.macro_f1_of_present(answers, predictions, classes=classes) == 100 * present
+    answers, predictions = [a % 2 for a in answers], [min(p, 2) for p in predictions]
+    flipped = [p if p in (0, 1) else 1 - a for a, p in zip(answers, predictions, strict=True)]
+    assert metrics.f1_with_invalid(answers, predictions) == 100 * f1(answers, flipped)
 
 
 @pytest.mark.parametrize("invalid", [False, True])

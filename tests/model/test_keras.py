@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 keras = pytest.importorskip("keras")
+from checkout import SUPPORT  # noqa: E402
+from jax_environment import PYTHON, run  # noqa: E402
+
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
 from t5repro.errors import SettingsError  # noqa: E402
@@ -366,3 +369,31 @@ def test_lora_is_refused_where_it_has_no_matrix_or_is_there_already():
     head = made("GPT on labels").label_head
     with pytest.raises(SettingsError, match="trains without LoRA"):
         head.enable_lora(2)
+
+
+@pytest.fixture(scope="module")
+def on_jax(tmp_path_factory):
+    """Return a folder with networks that TensorFlow saved and their answers on JAX."""
+    folder = tmp_path_factory.mktemp("jax")
+    for family in distinct:
+        network = made(family)
+        network.save(folder / f"{family}.keras")
+        np.savez(folder / f"{family}.npz", **features(network))
+    (folder / "printed").write_text(run(PYTHON, str(SUPPORT / "keras_on_jax.py"), str(folder)))
+    return folder
+
+
+@pytest.mark.jax
+@pytest.mark.skipif(not PYTHON.exists(), reason="JAX is not installed: make .venv-jax/installed")
+@pytest.mark.parametrize("family", distinct)
+def test_a_file_that_tensorflow_saved_answers_on_jax_where_it_is_saved_cloned_and_quantized(
+    family, on_jax
+):
+    actual = np.load(on_jax / f"{family}.answers.npy")
+    np.testing.assert_allclose(actual, answers(made(family))[0], rtol=0, atol=2e-5)
+    printed = (on_jax / "printed").read_text().splitlines()
+    assert len(printed) == len(distinct)
+    assert set(printed) == {
+        "tensorflow is not installed; it is of the extra cpu: pip install 't5repro[cpu]', or "
+        "make setup in a checkout"
+    }

@@ -1,10 +1,12 @@
-"""Presets of BERT, RoBERTa and ALBERT in keras-hub, and what it cannot have."""
+"""Presets of BERT, RoBERTa and ALBERT in keras-hub, written and read, and what it cannot have."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import sentencepiece
 
 keras = pytest.importorskip("keras")
 keras_hub = pytest.importorskip("keras_hub")
@@ -17,11 +19,13 @@ from t5repro.errors import CheckpointError  # noqa: E402
 from t5repro.files import read_json  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
+from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
 from t5repro.model.segment_rows import SegmentEncoder  # noqa: E402
 from t5repro.model.trained_as import TrainedAs  # noqa: E402
 from t5repro.publish.keras_hub import write_keras_hub  # noqa: E402
 from t5repro.publish.tokenizer_files import TokenizerFiles, vocabulary_files  # noqa: E402
+from t5repro.train.import_weights import write_vocabulary as write_imported_vocabulary  # noqa: E402
 from t5repro.vocab.vocabulary import Vocabulary  # noqa: E402
 
 pytestmark = [
@@ -183,3 +187,179 @@ def test_what_keras_hub_fixes_is_named(vocabulary: Path, tmp_path: Path) -> None
     with pytest.raises(CheckpointError, match=message):
         write_keras_hub(folder, gpt, {}, files(vocabulary, gpt))
     assert not folder.exists()
+
+
+# Presets that keras-hub's own classes wrote, with the tokenizers of their families
+
+
+def word_pieces() -> Any:
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "word", "yes", "no", "and", "or", "cafe"]
+    return keras_hub.models.BertTokenizer(
+        vocabulary=[*words, *(f"##{digit}" for digit in range(10))],
+        lowercase=True,
+        strip_accents=True,
+    )
+
+
+def byte_pairs() -> Any:
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    merges = ["w o", "r d", "wo rd", "\u0120 word", "n o", "\u0120 no"]
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *sorted(ByteLevel.alphabet())]
+    pieces += [*(pair.replace(" ", "") for pair in merges), "<mask>"]
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    return keras_hub.models.RobertaTokenizer(vocabulary=ids, merges=merges)
+
+
+def unigrams() -> Any:
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(f"word{n} and yes or no word{n + 1}" for n in range(200)),
+        model_writer=trained,
+        vocab_size=40,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        pad_piece="<pad>",
+        bos_piece="[CLS]",
+        eos_piece="[SEP]",
+        user_defined_symbols="[MASK]",
+        minloglevel=2,
+    )
+    return keras_hub.models.AlbertTokenizer(proto=trained.getvalue())
+
+
+HUB_SIZES = {
+    "num_layers": 4,
+    "num_heads": 4,
+    "hidden_dim": 24,
+    "intermediate_dim": 40,
+    "max_sequence_length": LENGTH,
+    "dtype": "float32",
+}
+ALBERT = {"embedding_dim": 8, "num_segments": 2}
+TRAINED_ELSEWHERE = {
+    "Bert": (word_pieces, {"num_segments": 2}),
+    "Roberta": (byte_pairs, {}),
+    "Albert": (unigrams, ALBERT),
+    "Albert of groups": (unigrams, ALBERT | {"num_groups": 2, "num_inner_repetitions": 2}),
+}
+
+
+def trained_elsewhere(name: str, task: str, folder: Path, **options: Any) -> Any:
+    """Return a task of keras-hub with random weights, whose preset is in a folder."""
+    kind = name.split()[0]
+    of_tokenizer, sizes = TRAINED_ELSEWHERE[name]
+    tokenizer = of_tokenizer()
+    rows = tokenizer.vocabulary_size()
+    models = keras_hub.models
+    backbone = getattr(models, f"{kind}Backbone")(vocabulary_size=rows, **HUB_SIZES | sizes)
+    preprocessor = getattr(models, f"{kind}{task}Preprocessor")(tokenizer, sequence_length=LENGTH)
+    made = getattr(models, f"{kind}{task}")(backbone, preprocessor=preprocessor, **options)
+    generator = np.random.default_rng(2)
+    for variable in made.weights:
+        variable.assign(variable + 0.1 * generator.normal(size=variable.shape))
+    made.save_to_preset(str(folder))
+    return made
+
+
+def imported(folder: Path, to: Path, **heads: Any) -> tuple[Encoder, Path]:
+    """Return our network with the weights of a preset, and its vocabulary as that of a run."""
+    foreign = read_foreign(folder)
+    assert foreign.form == "keras_hub"
+    assert foreign.vocabulary is not None
+    write_imported_vocabulary(to, foreign.vocabulary, rows=foreign.embedding_rows)
+    made = Encoder(
+        foreign.model, embedding_rows=foreign.embedding_rows, dropout_rate=0.0, seed=0, **heads
+    )
+    variables = weight_variables(made)
+    assert foreign.weights.keys() == variables.keys()
+    for path, array in foreign.weights.items():
+        variables[path].assign(array)
+    return made, to
+
+
+@pytest.mark.parametrize("name", TRAINED_ELSEWHERE)
+def test_a_classifier_trained_with_keras_hub_is_imported_with_its_vocabulary_and_logits(
+    name: str, tmp_path: Path
+) -> None:
+    task = trained_elsewhere(name, "TextClassifier", tmp_path / "preset", num_classes=3)
+    made, vocabulary = imported(tmp_path / "preset", tmp_path / "vocabulary", labels=3)
+    texts = [
+        ("Word3 and y\u00e9s", "word4 or no word5"),
+        ("no", "caf\u00e9 7"),
+        ("word9 " * 30, "no"),
+    ]
+    encoder = SegmentEncoder(Vocabulary.load(vocabulary), model=made.settings, length=LENGTH)
+    ours = values(made(made.row_features(encoder.rows(texts), LENGTH)))
+    columns = tuple(map(list, zip(*texts, strict=True)))
+    theirs = values(task(task.preprocessor(x=columns)))
+    assert np.ptp(theirs, axis=0).max() > 0.01  # rows differ
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+def test_a_roberta_pretrained_with_keras_hub_predicts_the_same_masked_pieces_here(
+    tmp_path: Path,
+) -> None:
+    task = trained_elsewhere("Roberta", "MaskedLM", tmp_path / "preset")
+    foreign = read_foreign(tmp_path / "preset")
+    assert foreign.vocabulary is not None
+    order = foreign.vocabulary.order
+    made, _ = imported(tmp_path / "preset", tmp_path / "vocabulary")
+    ids = np.random.default_rng(3).integers(4, 256, (3, LENGTH)).astype(np.int32)
+    ours = np.vectorize({order.foreign_id(n): n for n in range(foreign.embedding_rows)}.get)(ids)
+    positions = np.array([[1, 2], [0, 3], [4, 5]], np.int32)
+    whole = np.ones_like(ids)
+    expected = values(task({"token_ids": ids, "padding_mask": whole, "mask_positions": positions}))
+    actual = values(
+        made({"encoder_ids": ours, "encoder_segments": whole, "target_positions": positions})
+    )
+    np.testing.assert_allclose(order.to_foreign(actual, -1), expected, rtol=0, atol=1e-5)
+
+
+def test_an_exported_preset_comes_back_with_the_same_weights_and_ids(
+    vocabulary: Path, tmp_path: Path
+) -> None:
+    for name, shape in NETWORKS.items():
+        made = network(shape, labels=2)
+        folder = tmp_path / name
+        write_keras_hub(
+            folder, shape, arrays_of(made), files(vocabulary, shape), TrainedAs(columns=COLUMNS)
+        )
+        weights = fit(read_foreign(folder), shape, embedding_rows=ROWS, where=folder)
+        assert weights.keys() == arrays_of(made).keys()
+        assert all(np.array_equal(weights[path], a) for path, a in arrays_of(made).items())
+        _, pieces = imported(folder, tmp_path / f"{name} vocabulary", labels=2)
+        ids = [Vocabulary.load(path).encode("word3 and yes") for path in (vocabulary, pieces)]
+        assert ids[0] == ids[1]
+
+
+def test_a_backbone_alone_is_imported_without_a_pooler_that_is_zero(
+    vocabulary: Path, tmp_path: Path
+) -> None:
+    made = network(NETWORKS["Bert"])  # pre-trained without pairs, so without a pooler
+    write_keras_hub(tmp_path, made.settings, arrays_of(made), files(vocabulary, made.settings))
+    weights = read_foreign(tmp_path).weights
+    assert "encoder/block_3/feed_forward/wo" in weights
+    assert not any(path.startswith(("pooler/", "masked_lm/")) for path in weights)
+
+
+def test_networks_of_keras_hub_with_other_constants_are_refused(tmp_path: Path) -> None:
+    trained_elsewhere("Bert", "MaskedLM", tmp_path / "masked")
+    message = (
+        "'BertMaskedLM', whose head is another one.*only BertTextClassifier can.*backbone.save"
+    )
+    with pytest.raises(CheckpointError, match=message):
+        read_foreign(tmp_path / "masked")
+    trained_elsewhere("Roberta", "TextClassifier", tmp_path / "wide", num_classes=3, hidden_dim=32)
+    with pytest.raises(CheckpointError, match=r"below the labels has the shape \(24, 32\), ours"):
+        read_foreign(tmp_path / "wide")
+    gpt = keras_hub.models.GPT2Backbone(
+        vocabulary_size=50, num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=16
+    )
+    gpt.save_to_preset(str(tmp_path / "gpt"))
+    with pytest.raises(
+        CheckpointError, match="'GPT2Backbone'; only those of T5, Bert, Roberta, Al"
+    ):
+        read_foreign(tmp_path / "gpt")

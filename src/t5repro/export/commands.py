@@ -3,14 +3,13 @@
 Exit codes: 0 success; 1 a statement or a file is invalid; 2 the request is refused.
 """
 
-import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import LineageError
+from t5repro.errors import LineageError, packages_of
 from t5repro.export import ai_act
 from t5repro.export.facts import Run, pretty, read_run
 from t5repro.files import read_file, write_text
@@ -19,18 +18,6 @@ from t5repro.lineage.store import Folder
 
 SUCCESS, INVALID = 0, 1
 PROV_N = ".provn"
-
-
-@contextlib.contextmanager
-def _extra() -> Iterator[None]:
-    """Turn a missing library of a standard into an error that names the extra."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise LineageError(
-            f"{error.name} is not installed; install the extra export: "
-            "pip install 't5repro[export]'"
-        ) from error
 
 
 def export(
@@ -66,7 +53,7 @@ def export(
     if format_name == "ro-crate":
         if output is None:
             raise LineageError("a crate is a folder: add --output FOLDER; . is this checkout")
-        with _extra():
+        with packages_of("export"):
             from t5repro.export import ro_crate
 
             files = ro_crate.write(facts, output, license_text)
@@ -74,7 +61,7 @@ def export(
         return SUCCESS
     if answers is not None and format_name != "ai-act":
         raise LineageError("--answers belongs to --format ai-act; leave it out")
-    with _extra():
+    with packages_of("export"):
         text = (
             ai_act.write(facts, output, answers)
             if format_name == "ai-act"
@@ -150,7 +137,7 @@ def new_key(path: Path, *, root: Path = Path(), as_json: bool = False) -> int:
     Raises:
         LineageError: the file exists, or the path is inside the checkout.
     """
-    with _extra():
+    with packages_of("export"):
         from t5repro.lineage import keys
 
         public = keys.new_key(path, root)
@@ -167,7 +154,7 @@ def verify(
     Raises:
         LineageError: the file or the key cannot be read.
     """
-    with _extra():
+    with packages_of("export"):
         from t5repro.export import in_toto
         from t5repro.lineage.keys import read_public
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from t5repro.artifacts import MANIFEST, WEIGHTS
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.sections.model import tuned_family
-from t5repro.errors import ArtifactError, SettingsError, nearest
+from t5repro.errors import ArtifactError, SettingsError, nearest, packages_of
 from t5repro.files import read_json_lines, read_manifest, sha256_of
 from t5repro.inference.label_model import LabelModel, Row
 from t5repro.inference.model import Model, Prediction
@@ -172,8 +172,10 @@ class Run:
 
         Raises:
             ArtifactError: the run has no report.
+            PackageError: pandas is not installed.
         """
-        import pandas as pd
+        with packages_of("tables"):
+            import pandas as pd
 
         from t5repro.report.scores_csv import read_csv
 
@@ -186,9 +188,11 @@ class Run:
         Its columns are ``idx``, ``inputs``, ``targets``, ``answer`` and ``prediction``.
 
         Raises:
+            PackageError: pandas is not installed.
             SettingsError: the experiment or the task does not exist.
         """
-        import pandas as pd
+        with packages_of("tables"):
+            import pandas as pd
 
         experiment = self._experiment(experiment)
         folder = f"{self.name}/{STAGE}/{experiment}"

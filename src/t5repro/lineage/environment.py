@@ -20,7 +20,15 @@ from t5repro.lineage.git import try_git
 REQUIREMENTS = Path("requirements")
 # A run writes these itself; they do not change the code that it ran.
 WRITTEN_BY_RUNS = ("records", "dvc.lock", "dvc.yaml", "configs/resolved")
-ENGINES = ("tensorflow", "tensorflow-tpu", "tensorflow-text", "libtpu", "jax", "jaxlib")
+ENGINES = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorflow-tpu",
+    "tensorflow-text",
+    "libtpu",
+    "jax",
+    "jaxlib",
+)
 CPU_INFO = Path("/proc/cpuinfo")
 
 

@@ -20,7 +20,15 @@ from t5repro.lineage.store import Store
 from t5repro.strict_json import parse_json
 
 RULES_BY_TASK = ("evaluate_predict", "evaluate_score")  # they treat each task separately
-SHOWN_LIBRARIES = ("tensorflow", "jax", "keras", "sentencepiece", "pyarrow")
+SHOWN_LIBRARIES = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorflow-tpu",
+    "jax",
+    "keras",
+    "sentencepiece",
+    "pyarrow",
+)
 # The variables that change which code runs.
 CODE_VARIABLES = (
     "LD_AUDIT",

@@ -6,10 +6,14 @@ that is not a label has the index -1, which differs from every answer.
 A score that its definition leaves undefined is 0.0: no rows, a correlation with a constant or with
 a number that is not finite, F1 of a class that neither answers nor predictions contain. Tables
 therefore never contain NaN, and a model that predicts one answer for every row has correlation 0.
+
+F1 and Matthews' correlation are quotients of counts. They have the bits of scikit-learn, with which
+tests compare them; a run does not need that package.
 """
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -22,9 +26,12 @@ def accuracy(answers: Sequence[Any], predictions: Sequence[Any]) -> float:
     """Return the share of predictions that equal their answer, in percent."""
     if not answers:
         return 0.0
+    return 100.0 * _correct(answers, predictions) / len(answers)
+
+
+def _correct(answers: Sequence[Any], predictions: Sequence[Any]) -> int:
     pairs = zip(answers, predictions, strict=True)
-    correct = sum(1 for answer, prediction in pairs if answer == prediction)
-    return 100.0 * correct / len(answers)
+    return sum(1 for answer, prediction in pairs if answer == prediction)
 
 
 def matthews_correlation(answers: Sequence[int], predictions: Sequence[int]) -> float:
@@ -33,11 +40,16 @@ def matthews_correlation(answers: Sequence[int], predictions: Sequence[int]) -> 
     Source: released code, `sklearn.metrics.matthews_corrcoef` without change, so that invalid
     predictions turn it into the multi-class coefficient.
     """
-    if len({*answers, *predictions}) < 2:
+    answered, predicted = Counter(answers), Counter(predictions)
+    rows = len(answers)
+    # Integers in floats, as in scikit-learn: a product of two spreads can exceed 2**53.
+    spread_of_answers = float(rows**2 - sum(n * n for n in answered.values()))
+    spread_of_predictions = float(rows**2 - sum(n * n for n in predicted.values()))
+    spread = spread_of_answers * spread_of_predictions
+    if spread == 0:
         return 0.0
-    from sklearn.metrics import matthews_corrcoef
-
-    return 100.0 * float(matthews_corrcoef(answers, predictions))
+    by_chance = sum(n * predicted[label] for label, n in answered.items())
+    return 100.0 * ((_correct(answers, predictions) * rows - by_chance) / math.sqrt(spread))
 
 
 def f1_with_invalid(answers: Sequence[int], predictions: Sequence[int]) -> float:
@@ -45,17 +57,13 @@ def f1_with_invalid(answers: Sequence[int], predictions: Sequence[int]) -> float
 
     Source: released code, `metrics.f1_score_with_invalid`.
     """
-    if not answers:
-        return 0.0
-    from sklearn.metrics import f1_score
-
-    # scikit-learn's binary F1 refuses a third class. An invalid prediction becomes the class that
-    # is wrong for its row: a false positive for class 0, a false negative for class 1.
+    # An invalid prediction becomes the class that is wrong for its row: a false positive for
+    # class 0, a false negative for class 1.
     binary = [
         prediction if prediction in BINARY_CLASSES else 1 - answer
         for answer, prediction in zip(answers, predictions, strict=True)
     ]
-    return 100.0 * float(f1_score(answers, binary, zero_division=0))
+    return _mean_f1(answers, binary, labels=[1])
 
 
 def macro_f1(answers: Sequence[int], predictions: Sequence[int], *, classes: int) -> float:
@@ -65,14 +73,7 @@ def macro_f1(answers: Sequence[int], predictions: Sequence[int], *, classes: int
 
     Source: released code, `metrics.mean_multiclass_f1`.
     """
-    if not answers:
-        return 0.0
-    from sklearn.metrics import fbeta_score
-
-    labels = list(range(classes))
-    return 100.0 * float(
-        fbeta_score(answers, predictions, beta=1, labels=labels, average="macro", zero_division=0)
-    )
+    return _mean_f1(answers, predictions, labels=range(classes))
 
 
 def macro_f1_of_present(
@@ -83,14 +84,18 @@ def macro_f1_of_present(
     A label without rows in a small validation split says nothing of the model; tasks of run files
     use this mean, those of the paper `macro_f1`.
     """
+    labels = sorted({*answers, *predictions} & set(range(classes)))
+    return _mean_f1(answers, predictions, labels=labels)
+
+
+def _mean_f1(answers: Sequence[int], predictions: Sequence[int], *, labels: Sequence[int]) -> float:
     if not answers:
         return 0.0
-    from sklearn.metrics import f1_score
-
-    labels = sorted({*answers, *predictions} & set(range(classes)))
-    return 100.0 * float(
-        f1_score(answers, predictions, labels=labels, average="macro", zero_division=0)
-    )
+    answered, predicted = Counter(answers), Counter(predictions)
+    pairs = zip(answers, predictions, strict=True)
+    hits = Counter(answer for answer, prediction in pairs if answer == prediction)
+    scores = [2 * hits[k] / ((answered[k] + predicted[k]) or 1) for k in labels]
+    return 100.0 * float(np.mean(scores))  # scikit-learn's order of the sum
 
 
 def pearson_correlation(answers: Sequence[float], predictions: Sequence[float]) -> float:

@@ -1,19 +1,16 @@
 """Reads weights of other libraries; of their code only keras-hub's runs.
 
 Formats: folders of this project, Hugging Face (`config.json`, `model.safetensors` or its shards),
-keras-hub presets, the TensorFlow checkpoints of the T5 release with Adafactor's moments and step
-(`released_checkpoint.py`), and T5X's (`t5x_checkpoint.py`). To support another library, add its
-names to `weight_names.py`, a function to `READERS` and a test with a file that it wrote.
+keras-hub presets (`keras_hub_presets.py`), the TensorFlow checkpoints of the T5 release with
+Adafactor's moments and step (`released_checkpoint.py`), and T5X's (`t5x_checkpoint.py`). To support
+another library, add its names to `weight_names.py`, a function to `READERS` and a test with a file
+that it wrote.
 `publish/weights.py` writes foreign formats.
 """
 
-import contextlib
-import io
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +19,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import LANES
 from t5repro.errors import ArtifactError, CheckpointError
 from t5repro.files import read_json
-from t5repro.model import leftovers, released_checkpoint, t5x_checkpoint
+from t5repro.model import keras_hub_presets, leftovers, released_checkpoint, t5x_checkpoint
 from t5repro.model.checkpoints import read_arrays
 from t5repro.model.encoder_names import GENERATOR
 from t5repro.model.foreign_vocabulary import (
@@ -35,19 +32,10 @@ from t5repro.model.foreign_vocabulary import (
 from t5repro.model.huggingface_config import MODEL_TYPES, add_shared_arrays, huggingface_shape
 from t5repro.model.huggingface_electra import with_generator
 from t5repro.model.huggingface_encoders import incomplete_heads
-from t5repro.model.weight_name import TASK, WeightName
-from t5repro.model.weight_names import (
-    Arrays,
-    float32_array,
-    from_huggingface,
-    shape_of,
-    weight_names,
-)
+from t5repro.model.weight_names import Arrays, from_huggingface, shape_of, weight_names
 
 FACE_CONFIG, FACE_WEIGHTS = "config.json", "model.safetensors"
 FACE_INDEX, FACE_PICKLE = "model.safetensors.index.json", "pytorch_model.bin"
-HUB_WEIGHTS = "model.weights.h5"
-HUB_VOCABULARY = "assets/tokenizer/vocabulary.spm"
 # Settings of `model` that change neither a weight nor what it means.
 NOT_IN_WEIGHTS = {
     "published", "target_marker", "pair_separators", "initializer", "initializer_range",
@@ -104,8 +92,8 @@ def read_foreign(folder: Path) -> ForeignWeights:
     raise ArtifactError(
         f"{folder} contains no readable weights; allowed are {WEIGHTS} of this project, "
         f"{FACE_CONFIG} with {FACE_WEIGHTS} of Hugging Face, a keras-hub preset with "
-        f"{HUB_WEIGHTS}, a TensorFlow checkpoint (*.index) of the T5 release, and a folder "
-        f"checkpoint_N of T5X with its file {t5x_checkpoint.INDEX!r}"
+        f"{keras_hub_presets.WEIGHTS}, a TensorFlow checkpoint (*.index) of the T5 release, and a "
+        f"folder checkpoint_N of T5X with its file {t5x_checkpoint.INDEX!r}"
     )
 
 
@@ -259,56 +247,9 @@ def _face_arrays(folder: Path) -> Arrays:
 
 
 def _read_keras_hub(folder: Path) -> ForeignWeights:
-    import keras_hub
-
-    with _preset_errors(folder):
-        backbone = keras_hub.models.T5Backbone.from_preset(str(folder))
-    key_value_dim = backbone.key_value_dim or backbone.hidden_dim // backbone.num_heads
-    model = ModelSettings(
-        d_model=backbone.hidden_dim,
-        d_ff=backbone.intermediate_dim,
-        d_kv=key_value_dim,
-        num_heads=backbone.num_heads,
-        num_encoder_layers=backbone.num_layers,
-        num_decoder_layers=backbone.num_layers,
-        feed_forward=leftovers.feed_forward_of_keras_hub(folder, backbone),
-        tie_embeddings=backbone.tie_embedding_weights,
-        norm_epsilon=backbone.layer_norm_epsilon,
-    )
-    weights = {}
-    for name in weight_names(model):
-        value = np.asarray(keras_hub_variable(backbone, name).numpy())
-        leftovers.check_numbers(folder, {name.keras_hub: value})
-        weights[name.path] = float32_array(value, transposed=name.transposed_in_keras_hub)
-    vocabulary = sentencepiece_in(folder / HUB_VOCABULARY)
+    model, weights, vocabulary = keras_hub_presets.read_preset(folder)
+    weights = in_our_order(weights, vocabulary)
     return ForeignWeights("keras_hub", model, weights, vocabulary=vocabulary)
-
-
-@contextlib.contextmanager
-def _preset_errors(folder: Path) -> Iterator[None]:
-    try:
-        with quiet_keras_hub():
-            yield
-    except (OSError, ValueError, KeyError) as error:
-        raise ArtifactError(
-            f"{folder} is not a T5 preset of keras-hub ({error}); write it with save_to_preset"
-        ) from error
-
-
-@contextlib.contextmanager
-def quiet_keras_hub() -> Iterator[None]:
-    """Silence the warnings and the output of keras-hub about its own layers."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.filterwarnings("ignore", ".*does not support masking", UserWarning)
-        yield
-
-
-def keras_hub_variable(network: Any, name: WeightName) -> Any:
-    """Return the variable of a keras-hub backbone, or of a task (`WeightName`)."""
-    value = network
-    for attribute in name.keras_hub.removeprefix(TASK).split("."):
-        value = value[int(attribute)] if attribute.isdigit() else getattr(value, attribute)
-    return value
 
 
 # TensorFlow checkpoints of the T5 release, and those of T5X
@@ -329,7 +270,7 @@ def _read_t5x(folder: Path) -> ForeignWeights:
 READERS: dict[str, tuple[str, Callable[[Path], ForeignWeights | None]]] = {
     "t5repro": (WEIGHTS, _read_own),
     "huggingface": (FACE_CONFIG, _read_huggingface),
-    "keras_hub": (HUB_WEIGHTS, _read_keras_hub),
+    "keras_hub": (keras_hub_presets.WEIGHTS, _read_keras_hub),
     "released": ("*.index", _read_released),
     "t5x": (t5x_checkpoint.INDEX, _read_t5x),  # TensorFlow's folders have a file of this name, too
 }

@@ -6,7 +6,7 @@ Silence about an array or a setting would import another network than the one th
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -71,12 +71,6 @@ DERIVED: dict[str, dict[str, tuple[object, ...]]] = {
     "gated-gelu": {"dense_act_fn": ("gelu_new", "gelu"), "is_gated_act": (True,)},
     "gated-silu": {"dense_act_fn": ("silu",), "is_gated_act": (True,)},
 }
-# (gated, activation) of keras-hub's T5 -> ours. Its exact GELU differs by some thousandths.
-FEED_FORWARD_OF_KERAS_HUB: dict[tuple[bool, str], Literal["relu", "gated_gelu"]] = {
-    (False, "relu"): "relu",
-    (True, "gelu"): "gated_gelu",
-    (True, "gelu_approximate"): "gated_gelu",
-}
 T5_TYPES = ("t5", "mt5", "umt5")
 TOKENIZER_CONFIG = "tokenizer_config.json"
 BYTES = "ByT5"  # begins the class of the tokenizer that has no vocabulary
@@ -102,27 +96,6 @@ def check_configuration(path: Path, config: Mapping[str, Any]) -> None:
                 f"{' or '.join(repr(value) for value in allowed)} can be read: the network would "
                 "be another one"
             )
-
-
-def feed_forward_of_keras_hub(folder: Path, backbone: Any) -> Literal["relu", "gated_gelu"]:
-    """Return our `model.feed_forward` of a T5 of keras-hub.
-
-    Raises:
-        CheckpointError: our networks do not compute its gating with its activation.
-    """
-    activation = getattr(backbone.activation, "__name__", repr(backbone.activation))
-    pair = (bool(backbone.use_gated_activation), activation)
-    if pair not in FEED_FORWARD_OF_KERAS_HUB:
-        allowed = " or ".join(map(_pair_text, FEED_FORWARD_OF_KERAS_HUB))
-        raise CheckpointError(
-            f"{folder / 'config.json'}: {_pair_text(pair)}; only {allowed} can be read: the "
-            "network would be another one; name a preset of T5 1.0 or T5 1.1"
-        )
-    return FEED_FORWARD_OF_KERAS_HUB[pair]
-
-
-def _pair_text(pair: tuple[bool, str]) -> str:
-    return f"use_gated_activation {pair[0]} with activation {pair[1]!r}"
 
 
 def check_tokenizer(folder: Path, config: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import keras
 from keras import ops
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, packages_of
 from t5repro.model.dense import ClassHead, embedding_shape
 from t5repro.model.initial_values import Draw, Initial, initial_matrix, normal, truncated_normal
 from t5repro.model.int8 import check_mode, replace_by_int8
@@ -243,7 +243,13 @@ class Network(Configured, keras.Model):
             verbose: see Keras.
             input_signature: the features and their shapes; if absent, those of `input_signature`.
             options: see Keras.
+
+        Raises:
+            PackageError: TensorFlow, whose form a SavedModel is, is not installed.
         """
+        if format == "tf_saved_model":
+            with packages_of("cpu"):
+                import tensorflow  # noqa: F401
         signature = input_signature or [self.input_signature()]
         super().export(filepath, format, verbose, input_signature=signature, **options)
 

@@ -4,72 +4,30 @@ A preset has the numbers of its network or is refused: keras-hub fixes activatio
 its networks that are settings here (D-055).
 
 To support another network, add its names to `model/encoder_names.py` or `model/weight_names.py` and
-a row here.
+a row to `model/keras_hub_presets.py`, which reads presets.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.config.sections.vocab import SPECIAL_PIECES
-from t5repro.errors import CheckpointError
+from t5repro.errors import CheckpointError, packages_of
 from t5repro.files import write_json
 from t5repro.model.encoder_heads import LABEL_HEAD, SPAN_HEAD, TAG_HEAD
-from t5repro.model.encoder_names import Family, family
-from t5repro.model.foreign_weights import keras_hub_variable, quiet_keras_hub
+from t5repro.model.encoder_names import family
+from t5repro.model.keras_hub_presets import ENCODERS, keras_hub_variable, quiet_keras_hub
 from t5repro.model.trained_as import UNKNOWN, TrainedAs
 from t5repro.model.weight_names import float32_array, weight_names
 from t5repro.publish.tokenizer_files import TokenizerFiles
+from t5repro.vocab.special_pieces import with_special_pieces
 
 LABELS = "labels.json"  # names of the columns of a classifier, which keras-hub does not read
 HUB_BUCKETS, HUB_DISTANCE = 32, 128  # fixed in keras-hub's T5
 
-Settings = Mapping[str, object]
 Weights = Mapping[str, np.ndarray]
-
-
-class HubEncoder(NamedTuple):
-    """An encoder of keras-hub.
-
-    Attributes:
-        name: with which its classes begin.
-        fixed: settings of ours that are constants there.
-        has_masked_lm: whether its head of masked pieces has the constants of its blocks.
-        arguments: returns what only this backbone takes.
-    """
-
-    name: str
-    fixed: Settings
-    has_masked_lm: bool
-    arguments: Callable[[ModelSettings], dict[str, Any]]
-
-
-def _of_albert(model: ModelSettings) -> dict[str, Any]:
-    groups = model.block_groups or model.num_encoder_layers
-    return {
-        "num_segments": model.token_types,
-        "embedding_dim": model.embedding_width,
-        "num_groups": groups,
-        "num_inner_repetitions": model.blocks_per_group,
-        # It counts a group's blocks once.
-        "num_layers": model.num_encoder_layers // model.blocks_per_group,
-    }
-
-
-TANH_GELU: Settings = {"feed_forward": "gelu_tanh", "norm_epsilon": 1e-12, "pair_separators": 1}
-ENCODERS: Mapping[Family, HubEncoder] = {
-    "bert": HubEncoder("Bert", TANH_GELU, False, lambda model: {"num_segments": model.token_types}),
-    "roberta": HubEncoder(
-        "Roberta",
-        {"feed_forward": "gelu", "norm_epsilon": 1e-5, "pair_separators": 2},
-        True,
-        lambda model: {},
-    ),
-    "albert": HubEncoder("Albert", TANH_GELU, False, _of_albert),
-}
 
 
 def write_keras_hub(
@@ -98,6 +56,7 @@ def write_keras_hub(
 
     Raises:
         CheckpointError: keras-hub cannot have this shape, or no task for these heads.
+        PackageError: keras-hub is not installed.
         VocabularyError: the vocabulary is not a SentencePiece one.
     """
     names_of_model = weight_names(model) if model.family.name != "decoder" else []
@@ -108,7 +67,7 @@ def write_keras_hub(
         if is_t5:
             saved = [_t5(model, weights, proto)]
         else:
-            saved = _encoder(model, weights, _with_special_pieces(proto), trained)
+            saved = _encoder(model, weights, with_special_pieces(proto), trained)
         backbone = getattr(saved[0], "backbone", saved[0])
         for name in names_of_model:
             is_left_out = name.path not in weights or not name.keras_hub
@@ -128,7 +87,9 @@ def write_keras_hub(
 
 def _t5(model: ModelSettings, weights: Weights, proto: bytes) -> Any:
     import keras
-    import keras_hub
+
+    with packages_of("exchange"):
+        import keras_hub
 
     # Keras's own name `gelu` is the exact function; T5 1.1 has the tanh approximation.
     gelu = keras.saving.get_registered_object("keras_hub>gelu_approximate")
@@ -152,7 +113,8 @@ def _t5(model: ModelSettings, weights: Weights, proto: bytes) -> Any:
 
 def _encoder(model: ModelSettings, weights: Weights, proto: bytes, trained: TrainedAs) -> list[Any]:
     """Return a task with its backbone, or a backbone and its preprocessor."""
-    import keras_hub
+    with packages_of("exchange"):
+        import keras_hub
 
     hub = ENCODERS[family(model)]
 
@@ -188,17 +150,6 @@ def _encoder(model: ModelSettings, weights: Weights, proto: bytes, trained: Trai
     if hasattr(backbone, "pooled_dense") and "pooler/matrix" not in weights:
         backbone.pooled_dense.kernel.assign(np.zeros(backbone.pooled_dense.kernel.shape))
     return [backbone, class_of("TextClassifierPreprocessor")(tokenizer, **length)]
-
-
-def _with_special_pieces(proto: bytes) -> bytes:
-    """Return a SentencePiece model with the special pieces of rows behind its own."""
-    from sentencepiece import sentencepiece_model_pb2
-
-    model = sentencepiece_model_pb2.ModelProto.FromString(proto)
-    for piece in SPECIAL_PIECES[:3]:  # the first ids behind the vocabulary's, `special_id`
-        # Of a kind that text never has.
-        model.pieces.add(piece=piece, score=0.0, type=model.SentencePiece.CONTROL)
-    return bytes(model.SerializeToString())
 
 
 def _check_shape(model: ModelSettings, weights: Weights) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.config.sections.model import tuned_family
-from t5repro.errors import SettingsError
+from t5repro.errors import SettingsError, packages_of
 from t5repro.evaluate.predict import weights_next_to
 from t5repro.model.decode_inputs import padded_length
 from t5repro.publish.new_folder import new_folder
@@ -36,6 +36,7 @@ def export_server(settings: PredictStage, *, weights: Path, vocabulary: Path, fo
 
     Raises:
         ArtifactError: the weights are missing.
+        PackageError: tensorflow-text is not installed.
         SettingsError: the network is an encoder only, which writes no text.
         StorageError: the folder exists, or cannot be written.
         VocabularyError: the vocabulary has more ids than the model has embeddings.
@@ -79,7 +80,9 @@ def serving_module(settings: PredictStage, model: Any, proto: bytes, *, total_id
             and are read as unknown.
     """
     import tensorflow as tf
-    import tensorflow_text as tf_text
+
+    with packages_of("serve"):
+        import tensorflow_text as tf_text
 
     from t5repro.model.beam import beam_graph
     from t5repro.model.decode import greedy_graph

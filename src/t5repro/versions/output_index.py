@@ -3,7 +3,8 @@
 Snakemake compares a name with all outputs that begin alike, one regular expression after the other,
 and asks again for each job that reads the file (Snakemake 9.27, `OutputIndex.match_producers`). A
 thousand jobs that read the same lists, and rules with a thousand outputs, made that nine tenths of
-a plan's time. Here outputs are found by how they end as well, and each name is looked up once.
+a plan's time (upstream issue 598). Here outputs are found by how they end as well, and each name is
+looked up once.
 """
 
 from collections import defaultdict

@@ -1,9 +1,9 @@
 """Lets Snakemake compare the parameters of rules without pandas.
 
 Snakemake imports pandas, if it is installed, to ask whether a parameter is a data frame (Snakemake
-9.27, `PersistenceBase._serialize_param`). That takes as long as to plan the whole graph. The
-parameters of the rules of this project are texts, numbers and lists, which it writes the same way
-without pandas.
+9.27, `PersistenceBase._serialize_param`). That takes as long as to plan the whole graph (upstream
+issue 4220 is about such imports). The parameters of rules of this project are texts, numbers and
+lists, which it writes the same way without pandas.
 """
 
 

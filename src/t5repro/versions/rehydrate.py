@@ -104,9 +104,10 @@ def _is_current(persistence: Any, job: Any, hasher: Hasher) -> bool:
     code = str(job.input.get("code"))
     hashes = hasher.of(code)
     current = {f"md5:{hashes.md5}", f"sha256:{hashes.sha256}"} if hashes else set()
-    params = set(persistence._params(job))
-    return persistence.input_checksums(job, code) <= current and all(
-        set(persistence.params(output) or ()) == params for output in job.output
+    return (
+        persistence.input_checksums(job, code) <= current
+        and persistence.has_metadata(job)
+        and not persistence.params_changed(job)
     )
 
 
@@ -126,7 +127,7 @@ def _write_metadata(
     """Write the metadata that Snakemake itself writes after running this job.
 
     It is built by the same private methods, so that Snakemake finds every field equal when it
-    compares; there is no public way to write it (upstream issue 2977). `Persistence.finished`
+    compares; there is no public way to write it (upstream issue 2210). `Persistence.finished`
     itself does nothing unless jobs are executed, and would hash every input again.
     """
     from snakemake.persistence import MetadataRecord

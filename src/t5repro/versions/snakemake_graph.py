@@ -124,7 +124,7 @@ def planned(*run_files: Path) -> Iterator[Any]:
             )
             workflow_api.dag(DAGSettings(max_checksum_file_size=LARGEST_CHECKSUM_BYTES))
             # The public API plans and runs in one call (`execute_workflow`); there is no public
-            # way to the graph alone (upstream issue 4138). Snakemake is pinned to a minor version
+            # way to the graph alone (upstream issue 13). Snakemake is pinned to a minor version
             # for this reason.
             workflow = workflow_api._workflow
             workflow._prepare_dag(
