@@ -13,6 +13,7 @@ from clones import run_in
 
 from t5repro.cli.main import main
 from t5repro.config.load import load_run_file
+from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings, VocabStage
@@ -300,6 +301,29 @@ def test_an_altered_vocabulary_is_refused(checkout: Path, capsys: Any) -> None:
     finally:
         VOCABULARY.write_bytes(data)
     assert "sentencepiece.model has SHA-256" in capsys.readouterr().err
+
+
+def test_a_network_that_writes_no_text_is_refused_with_the_cure(
+    checkout: Path, capsys: Any
+) -> None:
+    folder = Path("others/labels/pretrain/baseline")
+    folder.mkdir(parents=True)
+    weights = folder / "weights.safetensors"
+    weights.write_bytes((TRAINING / weights.name).read_bytes())
+    write_manifest(
+        folder / "manifest.json",
+        rule="pretrain",
+        settings={"model": SIZES["bert_tiny"].model_dump(), "vocab": VOCAB.model_dump()}
+        | {"devices": {}},
+        inputs=[VOCABULARY],
+        outputs=[weights],
+        counters={},
+    )
+    assert main(["tasks", "new", "rows.csv", "--from", "others/labels", "--out", "my.yaml"]) != 0
+    message = capsys.readouterr().err
+    assert "others/labels/pretrain/baseline has an encoder-only network" in message
+    assert "name a T5 or a GPT. To fine-tune this one, write a run file like configs/t" in message
+    assert not Path("my.yaml").exists()
 
 
 def test_imported_weights_are_a_checkpoint_and_no_training(checkout: Path, face: str) -> None:

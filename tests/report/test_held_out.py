@@ -79,8 +79,22 @@ def test_accuracies_of_masked_pieces_and_pairs_are_means_over_seeds(
     run: Settings, histories: dict[str, Path]
 ) -> None:
     first, second = held_out_rows(run, EXPERIMENTS, histories, {}, {})
-    assert first.accuracies == {"masked_pieces": "30.0 ± 7.1", "pairs": "55.0 ± 7.1"}
+    assert first.accuracies == {"masked_pieces": "30.0 ± 7.1", "next_sentence": "55.0 ± 7.1"}
     assert second.accuracies == {}
+
+
+@pytest.mark.parametrize(
+    ("system", "pairs"), [("bert", "next_sentence"), ("albert", "sentence_order")]
+)
+def test_figures_of_pretraining_have_the_columns_of_the_published_tables(
+    system: str, pairs: str, histories: dict[str, Path]
+) -> None:
+    change = {"use": [f"systems/{system}"], "pretrain.targets_length": 77}
+    tasks = {"tasks.names": ["glue_sst2"], "tasks.segments": True}
+    run = load_settings(tasks | {"experiments": [{"name": "a", "seeds": [0, 1], "change": change}]})
+    (row,) = held_out_rows(run, EXPERIMENTS[:1], histories, {}, {})
+    assert row.accuracies == {"masked_pieces": "30.0 ± 7.1", pairs: "55.0 ± 7.1"}
+    assert row.figures["masked_pieces.perplexity"] == pytest.approx([math.exp(2), math.exp(2.2)])
 
 
 def test_operations_of_a_second_phase_count_the_first() -> None:

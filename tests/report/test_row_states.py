@@ -229,11 +229,28 @@ def test_each_row_of_the_systems_has_a_state_and_names_its_experiment() -> None:
 
 
 def test_a_table_without_a_task_of_ours_cannot_be_had() -> None:
-    table = {"columns": ["masked_pieces.accuracy", "average.average"]}
-    row = {"configuration": "bert_base"}
-    assert system_state(table, row) == f"{IMPOSSIBLE}columns not implemented: Masked pieces"
-    mixed = {"columns": ["masked_pieces.accuracy", "squad.f1"]}
-    assert system_state(mixed, row).endswith("; columns not implemented: Masked pieces")
+    table = {"columns": ["leaderboard.average", "average.average"]}
+    row, title = {"configuration": "bert_base"}, "Score of the leaderboard"
+    assert system_state(table, row) == f"{IMPOSSIBLE}columns not implemented: {title}"
+    mixed = {"columns": ["leaderboard.average", "squad.f1"]}
+    assert system_state(mixed, row).endswith(f"; columns not implemented: {title}")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "untrained"),
+    [
+        ("albert_base_none", "Next sentence, Sentence order"),
+        ("albert_base_nsp", "Sentence order"),
+        ("albert_base_e128", "Next sentence"),
+    ],
+)
+def test_a_row_says_which_tasks_on_pairs_it_is_not_trained_on(
+    configuration: str, untrained: str
+) -> None:
+    (table,) = (table for table in system_tables_content()["tables"] if table["id"] == "ALBERT 5")
+    state = system_state(table, {"configuration": configuration})
+    assert state.endswith(f"; columns of a task on pairs that it is not trained on: {untrained}")
+    assert "not implemented" not in state
 
 
 def test_the_pages_and_the_command_show_the_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,9 +131,9 @@ def test_a_run_of_t5_alone_has_no_tables_of_systems(report: Any) -> None:
 def test_the_tables_of_a_system_are_those_of_its_paper_and_with_its_row() -> None:
     scores = OurScores({}, {}, links=None, is_comparable=False)  # type: ignore[arg-type]
     spanbert = ShownExperiment(name="mine", arms=("mine",), seeds=(0,), system="spanbert")
-    labels = [table.label for table in system_tables([], scores, split="validation")]
+    labels = [table.label for table in system_tables([], scores, [], split="validation")]
     assert labels == []
-    tables = system_tables([spanbert], scores, split="validation")
+    tables = system_tables([spanbert], scores, [], split="validation")
     assert [table.label for table in tables] == [
         "SpanBERT, table 1 (arXiv 1907.10529)",
         "SpanBERT, table 2 (arXiv 1907.10529)",
@@ -173,7 +173,7 @@ def test_an_experiment_is_in_every_table_that_prints_its_configuration() -> None
         system="roberta",
         placement=Placement("roberta_base_full_sentences"),
     )
-    tables = system_tables([roberta], scores, split="validation")
+    tables = system_tables([roberta], scores, [], split="validation")
     ours = [table for table in tables if table.has_ours]
     assert [table.anchor for table in ours] == ["system-5", "system-6"]  # RoBERTa's 2 and 3
     for table in ours:
@@ -184,3 +184,18 @@ def test_an_experiment_is_in_every_table_that_prints_its_configuration() -> None
             "batch 256, 1M steps, rate 1e-4",
         )
         assert table.notes[int(before.note) - 1].startswith(f"{before.name}: stand-in: ")
+
+
+def test_accuracies_of_pretraining_are_in_the_row_of_the_experiment(run: Any) -> None:
+    run = with_system(run, "albert", row="ALBERT 5: SOP")
+    run.histories["mine"] = {
+        **run.histories["mine"],
+        "pretrain": "step,loss,validation_loss\n300,6.4,2.0\n",
+    }
+    run.trained = {"final_validation_accuracies": {"masked_pieces": 0.125, "pairs": 0.75}}
+    table = section_of(run.write().page).partition("ALBERT, table 5")[2].partition("</table>")[0]
+    assert "12.50" in table
+    assert "75.00" in table
+    rows = [line for line in table.split("<tr") if "Next sentence" in line or "order" in line]
+    assert len(rows) == 2
+    assert "75.00" in rows[1]

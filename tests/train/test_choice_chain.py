@@ -1,16 +1,10 @@
 """Rows with options from files to scores: T5 writes a letter, BERT and GPT score the options."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from checkout import ROOT
+from original_files_run import run_in_a_new_process
 
-SUPPORT = ROOT / "tests/support"
 WORDS = {"race": ["A", "B", "C", "D"], "mine": ["X", "Y", "Z"]}
 
 pytestmark = pytest.mark.keras
@@ -18,18 +12,8 @@ pytestmark = pytest.mark.keras
 
 @pytest.fixture(scope="module", params=list(WORDS))
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder: Path = tmp_path_factory.mktemp(request.param)
-    (folder / "configs").symlink_to(ROOT / "configs")
-    process = subprocess.run(
-        [sys.executable, str(SUPPORT / "choice_run.py"), ".", request.param],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{SUPPORT}"},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 0, process.stderr
-    return request.param, json.loads(process.stdout.splitlines()[-1])
+    folder = tmp_path_factory.mktemp(request.param)
+    return request.param, run_in_a_new_process(folder, request.param)
 
 
 def test_the_settings_are_valid_and_a_row_has_a_text_for_each_option(run: Any) -> None:

@@ -7,6 +7,7 @@ keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
+from t5repro.estimate.work import step_work  # noqa: E402
 from t5repro.model.checkpoints import noise_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.labels import LabelColumns, TaskAnswer  # noqa: E402
@@ -18,7 +19,7 @@ from t5repro.model.transformer import DecoderClassifier  # noqa: E402
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.label_losses import option_losses, span_losses  # noqa: E402
-from t5repro.train.fresh_model import fresh_model  # noqa: E402
+from t5repro.train.fresh_model import fresh_model, padding_batch  # noqa: E402
 from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
 pytestmark = pytest.mark.keras
@@ -250,6 +251,30 @@ def test_one_batch_is_learnt_by_heart(tasks):
     for _ in range(150):
         step((features, targets))
     assert one_by_one(model, features, targets).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("task", "size", "texts"),
+    [("race", "bert_tiny", 4), ("race", "gpt_tiny", 4), ("super_glue_copa", "bert_tiny", 2)],
+)
+def test_preflight_and_estimate_count_every_option_of_a_row(task, size, texts):
+    def stage(name):
+        return FinetuneStage.model_validate(
+            {
+                "seed": 0,
+                "vocab": {"vocab_size": 100, "extra_ids": 20},
+                "model": SIZES[size].model_dump(),
+                "tasks": {"names": [name]},
+                "finetune": {"inputs_length": LENGTH, "answers": "labels"},
+                "devices": {},
+            }
+        )
+
+    features, _ = padding_batch(stage(task), ROWS)
+    stack = "decoder" if size == "gpt_tiny" else "encoder"
+    assert features[f"{stack}_ids"].shape == (ROWS, texts, LENGTH)
+    label, choice = (step_work("finetune", stage(name)) for name in ("glue_sst2", task))
+    assert choice == texts * label
 
 
 @pytest.mark.parametrize("size", ["albert_tiny", "gpt_tiny"])

@@ -1,12 +1,26 @@
-"""Fine-tuning methods, kept checkpoints, chains of fine-tuning and ensembles in one real run."""
+"""Fine-tuning methods, phases, kept checkpoints and ensembles in one real run."""
 
 import csv
 import json
+import os
+import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import yaml
-from clones import clone, commit, run_in, shrink, snakemake
+from clones import (
+    artifact_hashes,
+    clone,
+    commit,
+    copy_clone,
+    environment,
+    run_in,
+    shrink,
+    snakemake,
+)
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.keras]
 
@@ -14,6 +28,8 @@ GROUPS = {
     "sst2": {"tasks.names": ["glue_sst2"]},
     "mrpc": {"tasks.names": ["glue_mrpc"], "finetune.targets_length": 24},
 }
+LATER_STEPS = 40  # long enough to be killed between two checkpoints
+LATER, SCORES_OF_LATER = "pretrain/later_phase", "evaluate_score/later_phase/scores.json"
 ARMS = {
     "baseline": {},
     "adapters": {"finetune.method": "adapters", "finetune.adapter_width": 8},
@@ -27,8 +43,9 @@ ARMS = {
     "again": {"finetune.repeat": 1},
     "later_phase": {
         "pretrain.from_experiment": "baseline",
-        "pretrain.steps": 3,
+        "pretrain.steps": LATER_STEPS,
         "pretrain.inputs_length": 160,
+        "pretrain.checkpoint_every_steps": 4,
     },
     "with_corpus": {"finetune.corpus_examples": 2000, "finetune.targets_length": 48},
     "alone": {"evaluate.ensemble": ["baseline"]},
@@ -90,12 +107,12 @@ def test_a_score_leads_through_both_phases_of_pretraining_to_the_pages(results: 
     later = read(results / "pretrain/later_phase/manifest.json")
     first = read(results / "pretrain/baseline/manifest.json")["counters"]
     assert any("pretrain/baseline/weights" in entry["path"] for entry in later["inputs"])
-    assert later["counters"]["optimizer_step"] == first["optimizer_step"] + 3
+    assert later["counters"]["optimizer_step"] == first["optimizer_step"] + LATER_STEPS
     folder = results.parents[1]
-    score = "results/demo/evaluate_score/later_phase/scores.json"
+    score = f"results/demo/{SCORES_OF_LATER}"
     printed = run_in(folder, "t5repro", "pages", score, "--json").stdout
     pages = json.loads(printed[printed.index("{") :])  # after what libraries say
-    trainings = {"demo/pretrain/baseline": first["steps"], "demo/pretrain/later_phase": 3}
+    trainings = {"demo/pretrain/baseline": first["steps"], "demo/pretrain/later_phase": LATER_STEPS}
     assert pages["trainings"] == trainings
     # A page that the first phase read is behind the score, too.
     read_by = {
@@ -104,6 +121,79 @@ def test_a_score_leads_through_both_phases_of_pretraining_to_the_pages(results: 
     assert min(read_by.values()) > 0
     report = (results / "report/report.html").read_text(encoding="utf-8")
     assert "Phases of pre-training" in report
+
+
+@pytest.fixture
+def copy(results: Path, tmp_path: Path) -> Path:
+    """A copy of the finished run that a test may change."""
+    return copy_clone(results.parents[1], tmp_path / "clone")
+
+
+def answer(folder: Path, *words: str) -> str:
+    process = run_in(folder, "t5repro", *words)
+    assert process.returncode == 0, process.stdout[-3000:]
+    return process.stdout
+
+
+def test_the_trace_of_a_score_names_the_trainings_of_both_phases(results: Path) -> None:
+    traced = answer(results.parents[1], "trace", f"results/demo/{SCORES_OF_LATER}#glue_sst2")
+    for phase in ("pretrain/baseline", LATER):
+        assert f"─ demo/{phase}" in traced
+
+
+def test_a_later_phase_that_is_killed_between_two_checkpoints_ends_in_equal_bytes(
+    results: Path, copy: Path
+) -> None:
+    shutil.rmtree(copy / "results/demo" / LATER)
+    run = subprocess.Popen(
+        ["snakemake", "--profile", "local", "--cores", "2", f"results/demo/{LATER}/manifest.json"],
+        cwd=copy,
+        env=environment(copy),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    work = copy / "work/demo" / LATER
+    try:
+        while not any(work.glob("step-*.safetensors")):
+            assert run.poll() is None, "the run ended before its first checkpoint"
+            time.sleep(0.01)
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    assert not (copy / "results/demo" / LATER / "manifest.json").exists()
+    again = snakemake(copy, f"results/demo/{LATER}/manifest.json")
+    assert again.returncode == 0, again.stdout[-3000:]
+    assert artifact_hashes(copy) == artifact_hashes(results.parents[1])
+
+
+def test_a_later_phase_is_rebuilt_byte_for_byte(copy: Path) -> None:
+    printed = answer(copy, "rebuild", LATER, "--json")
+    outcomes = json.loads(printed[printed.index("{") :])["outcomes"]
+    assert {outcome["result"] for outcome in outcomes} == {"same bytes"}
+    rebuilt = {Path(outcome["path"]).name for outcome in outcomes}
+    assert {"weights.safetensors", "optimizer.safetensors", "manifest.json"} <= rebuilt
+
+
+def test_a_withdrawn_page_leaves_both_phases(copy: Path) -> None:
+    before = artifact_hashes(copy)
+    url = "http://www.hill-and-dale.example/en/2016/page-0429.html"
+    printed = answer(copy, "withdraw", url, "--reason", "ticket 7", "--json")
+    withdrawal = json.loads(printed[printed.index("{") :])
+    assert f"results/demo/{SCORES_OF_LATER}" in withdrawal["scores"]
+    weights = [
+        f"results/demo/{phase}/weights.safetensors" for phase in ("pretrain/baseline", LATER)
+    ]
+    assert not any((copy / path).exists() for path in weights)
+    ran = snakemake(copy, f"results/demo/{LATER}/manifest.json")
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    after = artifact_hashes(copy)
+    assert all(after[path] != before[path] for path in weights)
+    read_by_later = {
+        entry["path"]: entry["sha256"]
+        for entry in read(copy / "results/demo" / LATER / "manifest.json")["inputs"]
+    }
+    assert read_by_later[weights[0]] == after[weights[0]]
 
 
 def test_kept_checkpoints_are_answered_and_the_choice_is_traceable(results: Path) -> None:

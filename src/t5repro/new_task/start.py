@@ -54,9 +54,23 @@ def find_start(name: str) -> Start:
 
     Raises:
         ArtifactError: the folder has no weights or no vocabulary, or a file was altered.
-        SettingsError: the folder is not below the working folder; no name, and not exactly one run.
+        SettingsError: the folder is not below the working folder; no name, and not exactly one run;
+            the network writes no text.
     """
-    folder = below_working_folder(Path(name)) if name else _only_run()
+    start = _start_in(below_working_folder(Path(name)) if name else _only_run())
+    model = ModelSettings.model_validate(start.settings["model"])
+    if not model.family.writes_text:
+        raise SettingsError(
+            f"{start.folder} has {model.family.title} (model.architecture: {model.architecture}), "
+            "and a proposed run file needs one that writes text: name a T5 or a GPT. To fine-tune "
+            "this one, write a run file like configs/tuned_bert.yaml with its folder in "
+            "pretrain.start_from and the task in tasks.own"
+        )
+    return start
+
+
+def _start_in(folder: Path) -> Start:
+    """Return the model of a run, of a training or of a published checkpoint."""
     training = next(filter(None, map(_first_node, (folder / stage for stage in STAGES))), folder)
     if (training / WEIGHTS).is_file() and (training / MANIFEST).is_file():
         manifest = read_manifest(training / MANIFEST)

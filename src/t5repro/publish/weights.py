@@ -49,11 +49,10 @@ def write_huggingface(
     With position biases per layer it is a folder for ``UMT5ForConditionalGeneration``; a GPT is one
     for ``OpenAIGPTLMHeadModel``; its rows begin with the id 0. An encoder only is one for BERT,
     RoBERTa or ALBERT: ``ForPreTraining``, ``ForMaskedLM``, ``ForSequenceClassification``,
-    ``ForMultipleChoice`` or ``ForQuestionAnswering``, depending on its heads. ELECTRA's detector
-    is one for ``ElectraForPreTraining``; the folder ``generator`` in it is one for
-    ``ElectraForMaskedLM``.
-    An XLNet is one for
-    ``XLNetLMHeadModel`` or ``XLNetForSequenceClassification``.
+    ``ForMultipleChoice``, ``ForQuestionAnswering`` or ``ForTokenClassification``, depending on its
+    heads. ELECTRA's detector is one for ``ElectraForPreTraining``; the folder ``generator`` in it
+    is one for ``ElectraForMaskedLM``. An XLNet is one for ``XLNetLMHeadModel`` or
+    ``XLNetForSequenceClassification``.
 
     ``T5Tokenizer.from_pretrained`` reads its vocabulary; sentinels are its own extra ids. With an
     encoder only it is ``BigBirdTokenizer``, which writes rows as BERT does. An adopted vocabulary

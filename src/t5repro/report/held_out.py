@@ -22,6 +22,10 @@ from t5repro.report.links import manifest_of
 from t5repro.report.loss_curves import PETA, read_history
 from t5repro.report.titles import UNDEFINED
 
+ACCURACY = ".accuracy"  # ends the name of a column of accuracies
+PERPLEXITY = "masked_pieces.perplexity"
+PAIRS = "pairs"  # in manifests; on the page the pair task itself
+
 
 @dataclass(frozen=True)
 class HeldOutRow:
@@ -35,8 +39,9 @@ class HeldOutRow:
         perplexity: exponential of the mean.
         per_character: the mean in nats per character of the held-out text.
         operations: floating-point operations of the training, in multiples of 10^15.
-        accuracies: kind of prediction -> share of right ones, in percent, of a network that
-            predicts parts of a row (`MaskedLoss.accuracy_names`).
+        figures: column of a published table, such as ``sentence_order.accuracy`` -> its figure
+            after each seed's training, accuracies in percent; of a network that predicts parts of a
+            row (`MaskedLoss.accuracy_names`).
     """
 
     experiment: str
@@ -46,7 +51,16 @@ class HeldOutRow:
     perplexity: str
     per_character: str
     operations: str
-    accuracies: Mapping[str, str]
+    figures: Mapping[str, Sequence[float]]
+
+    @property
+    def accuracies(self) -> dict[str, str]:
+        """Return kind of prediction -> share of right ones, in percent, as text."""
+        return {
+            column.removesuffix(ACCURACY): _mean(shares, digits=1)
+            for column, shares in self.figures.items()
+            if column.endswith(ACCURACY)
+        }
 
 
 def held_out_rows(
@@ -87,27 +101,37 @@ def held_out_rows(
                 perplexity=f"{math.exp(mean):,.1f}",
                 per_character=UNDEFINED if density is None else f"{mean * density:.3f}",
                 operations=f"{pretraining_flops(settings, arm) / PETA:,.3g}",
-                accuracies=_accuracies([histories[arm] for arm in experiment.arms]),
+                figures=_figures(
+                    losses, [histories[arm] for arm in experiment.arms], resolved.pretrain
+                ),
             )
         )
     return rows
 
 
-def _accuracies(histories: Iterable[Path]) -> dict[str, str]:
-    """Return kind of prediction -> share of right ones on held-out text, in percent.
+def _figures(
+    losses: Sequence[float], histories: Iterable[Path], pretrain: PretrainSettings
+) -> dict[str, Sequence[float]]:
+    """Return column of a published table -> figure of each training on held-out text.
 
     Args:
+        losses: the last ones there, in nats per target token.
         histories: of the trainings of an experiment, next to their manifests.
+        pretrain: their settings.
 
     Raises:
         ArtifactError: a manifest is missing.
     """
-    shares: dict[str, list[float]] = {}
+    figures: dict[str, Sequence[float]] = {}
     for history in histories:
         counters = read_json(manifest_of(history)).get("counters", {})
         for kind, share in counters.get("final_validation_accuracies", {}).items():
-            shares.setdefault(kind, []).append(100 * share)
-    return {kind: _mean(values, digits=1) for kind, values in shares.items()}
+            name = pretrain.masked_lm.pair_task if kind == PAIRS else kind
+            column = f"{name}{ACCURACY}"
+            figures[column] = [*figures.get(column, ()), 100 * share]
+    if pretrain.objective == "masked_lm":
+        figures[PERPLEXITY] = [math.exp(loss) for loss in losses]
+    return figures
 
 
 def _mean(values: Sequence[float], *, digits: int) -> str:

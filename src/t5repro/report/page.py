@@ -33,7 +33,7 @@ from t5repro.report.experiments import (
     introduction,
     model_size,
 )
-from t5repro.report.held_out import held_out_rows, operations_of_step
+from t5repro.report.held_out import HeldOutRow, held_out_rows, operations_of_step
 from t5repro.report.lineage_page import write_lineage_page
 from t5repro.report.links import ResultLinks, link, manifest_of, read_scores, source_files
 from t5repro.report.loss_curves import LossCurve, operations_curve, training_curve, validation_curve
@@ -118,7 +118,7 @@ def report_texts(job: ReportJob) -> ReportTexts:
     searched = searched_corpora(job.contamination, tasks, answered)
     held_out = held_out_rows(run, experiments, pretraining, job.corpus, job.tokens)
     view = {
-        **_scores_view(run, contents, rows, experiments, links, resamples, departing),
+        **_scores_view(run, contents, rows, experiments, links, resamples, departing, held_out),
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
         "phases": phase_rows(run, experiments),
@@ -279,6 +279,7 @@ def _scores_view(
     links: ResultLinks,
     resamples: Resamples,
     departing: Sequence[str],
+    held_out: Sequence[HeldOutRow],
 ) -> dict[str, Any]:
     """Return the template's variables for the header and the tables of scores."""
     groups = score_groups(rows, contents, experiments, links, resamples)
@@ -315,7 +316,7 @@ def _scores_view(
             if any(marker.is_below for marker in line.markers)
         ],
         "paper_tables": tables,
-        "system_tables": system_tables(experiments, our_scores, split=split),
+        "system_tables": system_tables(experiments, our_scores, held_out, split=split),
         "orderings": orderings(rows, experiments, split=split, seed=settings.seed),
         "split": split,
         "limit": f" (first {limit:,} examples)" if limit else "",

@@ -12,11 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from t5repro.config.system_rows import settings_of_configuration
 from t5repro.published.tables import system_tables_content
 from t5repro.report.published_scores import TASK_BY_TASK
 from t5repro.report.titles import AVERAGE
 from t5repro.task_table import BENCHMARK_TITLES, BY_NAME
 
+PAIR_TASKS = ("next_sentence", "sentence_order")
+# Columns that pre-training fills, on held-out text.
+MEASURED_IN_PRETRAINING = ("masked_pieces", *PAIR_TASKS)
 EXACT = "exact"
 IMPOSSIBLE = "cannot be had: "
 FINAL_MODELS = "final_models.yaml: "  # arms of this run file; others are of paper_rows.yaml
@@ -203,14 +207,23 @@ def system_state(table: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     tasks = list(dict.fromkeys(column.partition(".")[0] for column in table["columns"]))
     if AVERAGE in tasks:  # of the columns of the table
         tasks.remove(AVERAGE)
-    missing = [task for task in tasks if task not in BY_NAME and task not in BENCHMARK_TITLES]
+    known = {*BY_NAME, *BENCHMARK_TITLES, *MEASURED_IN_PRETRAINING}
+    missing = [task for task in tasks if task not in known]
     titles = ", ".join(content["titles"][task] for task in missing)
     if missing and missing == tasks:
         return f"{IMPOSSIBLE}columns not implemented: {titles}"
     stand_ins = content["configurations"][row["configuration"]]["stand_in"]
     texts = [content["stand_ins"][key] for key in stand_ins]
     state = f"stand-in: {', '.join(texts)}" if texts else EXACT
-    return f"{state}; columns not implemented: {titles}" if missing else state
+    if missing:
+        state += f"; columns not implemented: {titles}"
+    if pair_tasks := [task for task in tasks if task in PAIR_TASKS]:
+        trained = settings_of_configuration(row["configuration"]).get(
+            "pretrain.masked_lm.pair_task"
+        )
+        titles = ", ".join(content["titles"][task] for task in pair_tasks if task != trained)
+        state += f"; columns of a task on pairs that it is not trained on: {titles}"
+    return state
 
 
 def row_states_text(states: Iterable[RowState]) -> str:

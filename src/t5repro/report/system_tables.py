@@ -9,12 +9,14 @@ The figures are those that later reviews quote; they were not compared with the 
 Where two sources contradict each other, a sentence below the table names both.
 """
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t5repro.config.presets.table import preset_of
 from t5repro.published.tables import key_of, system_tables_content
 from t5repro.report.experiments import Experiment, format_value
+from t5repro.report.held_out import HeldOutRow
 from t5repro.report.published_table import (
     MAX_COLUMNS,
     OurScores,
@@ -25,8 +27,8 @@ from t5repro.report.published_table import (
     our_row,
     printed_row,
 )
-from t5repro.report.row_states import system_state
-from t5repro.report.titles import AVERAGE, format_score
+from t5repro.report.row_states import MEASURED_IN_PRETRAINING, system_state
+from t5repro.report.titles import AVERAGE, UNDEFINED, format_score, format_sd
 
 PAPERS = {
     "SpanBERT": "spanbert",
@@ -38,21 +40,27 @@ PAPERS = {
 
 
 def system_tables(
-    experiments: Sequence[Experiment], our_scores: OurScores, *, split: str
+    experiments: Sequence[Experiment],
+    our_scores: OurScores,
+    held_out: Sequence[HeldOutRow],
+    *,
+    split: str,
 ) -> list[PublishedTable]:
     """Return the tables of the run's systems and of the rows it names, those with ours first.
 
     Args:
         experiments: the experiments of the page.
         our_scores: their scores.
+        held_out: their figures of pre-training.
         split: the scored split; in tables of another one our scores are not shown.
     """
     systems = {experiment.system for experiment in experiments if experiment.system}
     rows_with_experiments = {
         experiment.placement.row for experiment in experiments if experiment.placement.row
     }
+    figures = {row.experiment: row.figures for row in held_out}
     tables = [
-        _table(number, table, experiments if table["split"] == split else (), our_scores)
+        _table(number, table, experiments if table["split"] == split else (), our_scores, figures)
         for number, table in enumerate(system_tables_content()["tables"], start=1)
         if PAPERS.get(table["paper"]) in systems
         or any(
@@ -70,7 +78,11 @@ def _system_of(row: Mapping[str, Any]) -> str:
 
 
 def _table(
-    number: int, table: Mapping[str, Any], experiments: Sequence[Experiment], our_scores: OurScores
+    number: int,
+    table: Mapping[str, Any],
+    experiments: Sequence[Experiment],
+    our_scores: OurScores,
+    figures: Mapping[str, Mapping[str, Sequence[float]]],
 ) -> PublishedTable:
     keys = table["columns"]
     rows: list[TableRow] = []
@@ -89,7 +101,13 @@ def _table(
         for experiment in own_experiments:
             if experiment.placement.differences:
                 notes.append(f"{experiment.name}: {_differences(experiment)}.")
-            cells = [our_scores.cell(experiment, key, None, None) for key in keys]
+            measured = figures.get(experiment.name, {})
+            cells = [
+                _measured_cell(measured.get(key, ()))
+                if key.partition(".")[0] in MEASURED_IN_PRETRAINING
+                else our_scores.cell(experiment, key, None, None)
+                for key in keys
+            ]
             note = str(len(notes)) if experiment.placement.differences else ""
             rows.append(our_row(experiment, cells, note=note))
     return PublishedTable(
@@ -106,6 +124,15 @@ def _table(
         notes=tuple(notes),
         remarks=tuple(table.get("notes", ())),
     )
+
+
+def _measured_cell(figures: Sequence[float]) -> TableCell:
+    """Return the cell of what pre-training measured on held-out text with each seed."""
+    if not figures:
+        return TableCell(text=UNDEFINED, reason="not measured by its training")
+    mean = statistics.fmean(figures)
+    sd = statistics.stdev(figures) if len(figures) > 1 else None
+    return TableCell(text=format_score(mean), exact=repr(mean), sd=format_sd(sd))
 
 
 def _differences(experiment: Experiment) -> str:

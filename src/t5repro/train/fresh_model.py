@@ -58,7 +58,8 @@ def padding_batch(settings: PretrainStage | FinetuneStage, rows: int) -> Batch:
 def example_columns(settings: FinetuneStage) -> LabelColumns:
     """Return the columns of the tasks that a network is fine-tuned on; none if it writes text.
 
-    Their kinds are the kinds of the tasks, their words are placeholders.
+    Their kinds are the kinds of the tasks, their words are placeholders. A job knows only the names
+    of own tasks: they count as labels of one text, also if their rows have options.
     """
     family = tuned_family(settings.model, settings.finetune)
     if family.writes_text:
