@@ -22,6 +22,7 @@ ALLOWED = (
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
     ("src/t5repro/audit/suffix_array.py", ("trace",)),
+    ("src/t5repro/hub/signature.py", ("signing",)),
     ("src/t5repro/model/t5x_checkpoint.py", ("cpu", "t5x")),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
@@ -38,7 +39,7 @@ ALLOWED = (
     ("tools/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),
-    ("tests/**/*.py", ("cpu", "dev", "parity", "jax", "t5x")),
+    ("tests/**/*.py", ("cpu", "dev", "parity", "jax", "signing", "t5x")),
 )
 OWN = {"t5repro"}
 INSTALLED = packages_distributions()  # takes half a second
