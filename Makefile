@@ -12,7 +12,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda jax jax-cuda slurm parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda signing slurm parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -28,6 +28,8 @@ cuda: .venv/cuda ## .venv with what a run on an NVIDIA GPU needs
 jax: .venv/jax-cpu ## .venv with what a run on JAX and a CPU needs, without TensorFlow
 
 jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs, without TensorFlow
+
+signing: .venv/signing ## what signs published models, on top of any of these environments
 
 slurm: .venv/slurm ## what submits jobs to SLURM, on top of any of these environments
 
@@ -66,8 +68,8 @@ parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
 .venv/parity .venv/t5x .venv/browser: .venv/installed
-.venv/slurm: $(ENVIRONMENT)
-.venv/parity .venv/t5x .venv/browser .venv/slurm: .venv/%: requirements/%.txt
+.venv/signing .venv/slurm: $(ENVIRONMENT)
+.venv/parity .venv/t5x .venv/browser .venv/signing .venv/slurm: .venv/%: requirements/%.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
 

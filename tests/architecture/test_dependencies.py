@@ -30,6 +30,7 @@ ALLOWED = (
     ("src/t5repro/model/keras_hub_presets.py", ("exchange",)),
     ("src/t5repro/publish/keras_hub.py", ("exchange",)),
     ("src/t5repro/publish/saved_model.py", ("cpu", "serve")),
+    ("src/t5repro/hub/signature.py", ("signing",)),
     ("src/t5repro/model/t5x_checkpoint.py", ("cpu", "t5x")),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
@@ -46,7 +47,7 @@ ALLOWED = (
     ("tools/**/*.py", ()),
     ("setup.py", ()),
     ("tests/browser/*.py", ("cpu", "dev", "browser")),
-    ("tests/**/*.py", ("cpu", "dev", "parity", "jax", "t5x")),
+    ("tests/**/*.py", ("cpu", "dev", "parity", "jax", "signing", "t5x")),
 )
 OWN = {"t5repro"}
 INSTALLED = packages_distributions()  # takes half a second

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -384,3 +386,31 @@ def test_a_decoder_without_an_encoder_is_refused(checkout: Path, monkeypatch: An
     with pytest.raises(CheckpointError, match="'language_model'; the card describes an encoder"):
         publish(RUN, folder=Path("out"))
     assert not Path("out").exists()
+
+
+def test_a_signature_is_written_after_the_card_and_others_verify_it(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("model_signing", reason="no extra signing here: make signing")
+    key, public = tmp_path / "model.pem", tmp_path / "model.pub"
+    curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    subprocess.run(["openssl", "genpkey", *curve, "-out", key], check=True)
+    subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", public], check=True)
+    monkeypatch.setenv("T5REPRO_MODEL_KEY", str(key))
+    assert main(["weights", "publish", str(RUN), "--folder", "out", "--sign"]) == 0
+    assert {path.name for path in Path("out").iterdir()} == {*FILES, "model.sig"}
+    assert main(["weights", "verify", "out", "--public-key", str(public)]) == 0
+    assert f"out: 7 files as {public} signed them" in capsys.readouterr().out
+    # The library's own command.
+    command = [Path(sys.executable).with_name("model_signing"), "verify", "key", "out"]
+    options = ["--signature", "out/model.sig", "--public_key", public]
+    checked = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout.strip()) == (0, "Verification succeeded")
+    with Path("out/README.md").open("a") as card:
+        card.write("More praise.")
+    assert main(["weights", "verify", "out", "--public-key", str(public)]) == 1
+    assert "out: not as model.sig says: README.md was altered" in capsys.readouterr().err
+    monkeypatch.delenv("T5REPRO_MODEL_KEY")
+    assert main(["weights", "publish", str(RUN), "--folder", "other", "--sign"]) == 2
+    assert "--sign needs T5REPRO_MODEL_KEY" in capsys.readouterr().err
+    assert not Path("other").exists()

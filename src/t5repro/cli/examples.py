@@ -93,6 +93,7 @@ EXAMPLES = {
         "t5repro weights publish results/demo --folder exports/demo",
         "t5repro weights publish results/demo --experiment baseline_seed_1 --folder exports/seed_1",
     ),
+    "weights verify": ("t5repro weights verify exports/demo --public-key model.pub",),
 }
 
 

@@ -21,7 +21,9 @@ STAGES = ("finetune", "pretrain")
 def add_weights(commands: Commands) -> None:
     """Add the commands."""
     group = add_group(
-        commands, "weights", "import, export, saved-model, publish: models of other libraries"
+        commands,
+        "weights",
+        "import, export, saved-model, publish, verify: models of other libraries",
     )
     importer = add_command(
         group, "import", _import, "write published weights in this project's format"
@@ -47,6 +49,9 @@ def add_weights(commands: Commands) -> None:
     hub.add_argument("run", type=Path, help="folder of the run, such as results/demo")
     hub.add_argument("--license", help="licence of the weights, as apache-2.0; else none is stated")
     hub.add_argument("--upload", metavar="OWNER/NAME", help="also upload it as this model")
+    hub.add_argument(
+        "--sign", action="store_true", help="also sign it with the key that T5REPRO_MODEL_KEY names"
+    )
     hub.add_argument("--private", action="store_true", help="with --upload: a new model is private")
     for parser in (exporter, server, hub):
         add_experiment(parser, "an experiment with its seed, as baseline_seed_1")
@@ -54,6 +59,11 @@ def add_weights(commands: Commands) -> None:
         parser.add_argument(
             "--stage", default="", choices=STAGES, help="default: the experiment's last one"
         )
+    verifier = add_command(group, "verify", _verify, "check the signature of a published folder")
+    verifier.add_argument("folder", type=Path, help="folder of weights publish --sign")
+    verifier.add_argument(
+        "--public-key", type=Path, required=True, help="of the signer, PEM, from a trusted source"
+    )
     for parser in (importer, exporter, server, hub):
         parser.add_argument("--folder", type=Path, required=True, help="folder to write")
 
@@ -151,17 +161,28 @@ def _publish(arguments: argparse.Namespace) -> None:
 
     set_environment(default_devices())  # before a reader of weights imports the engine
     from t5repro.hub.publish import publish
+    from t5repro.hub.signature import configured_key
     from t5repro.hub.upload import check_upload, upload
 
+    # Before the work.
+    key = configured_key(Path()) if arguments.sign else None
     if arguments.upload:
-        check_upload(arguments.upload)  # before the work
+        check_upload(arguments.upload)
     files = publish(
         arguments.run,
         folder=arguments.folder,
         arm=arguments.experiment,
         stage=arguments.stage,
         licence=arguments.license,
+        key=key,
     )
     print(f"wrote {arguments.folder}: {', '.join(files)}")
     if arguments.upload:
         print(upload(arguments.folder, arguments.upload, private=arguments.private))
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from t5repro.hub.signature import verify
+
+    files = verify(arguments.folder, arguments.public_key)
+    print(f"{arguments.folder}: {len(files)} files as {arguments.public_key} signed them")

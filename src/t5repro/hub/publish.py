@@ -1,4 +1,4 @@
-"""Writes the folder: model, tokenizer, lengths of decoding, card."""
+"""Writes the folder: model, tokenizer, lengths of decoding, card, and a signature on demand."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from t5repro.errors import CheckpointError, SettingsError
 from t5repro.files import read_json, sha256_of, write_json, write_text
 from t5repro.hub.card import model_card
 from t5repro.hub.model_facts import ModelFacts, model_facts
+from t5repro.hub.signature import SIGNATURE, sign
 from t5repro.publish.new_folder import new_folder
 from t5repro.publish.weights import GENERATION_CONFIG, export_weights
 from t5repro.vocab.adopted.options import CONFIG as TOKENIZER_CONFIG
@@ -14,11 +15,17 @@ CARD = "README.md"
 
 
 def publish(
-    run: Path, *, folder: Path, arm: str = "", stage: str = "", licence: str | None = None
+    run: Path,
+    *,
+    folder: Path,
+    arm: str = "",
+    stage: str = "",
+    licence: str | None = None,
+    key: Path | None = None,
 ) -> list[str]:
     """Write a model of a finished run as a folder for the Hub.
 
-    Equal weights, vocabulary and records give equal bytes.
+    Equal weights, vocabulary and records give equal bytes, except the signature.
 
     Args:
         run: folder of the run, such as ``results/demo``.
@@ -26,6 +33,7 @@ def publish(
         arm: an experiment with its seed; `baseline`, or the first one, by default.
         stage: ``finetune`` or ``pretrain``; by default the last one that the arm has.
         licence: licence of the weights, by its id on the Hub; the card says if there is none.
+        key: private key (`signature.configured_key`) that signs the folder; None signs nothing.
 
     Returns:
         The names of the files, sorted.
@@ -54,7 +62,9 @@ def publish(
         _write_lengths(facts, temporary)
         hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
         write_text(temporary / CARD, model_card(facts, hashes, licence))
-    return sorted([*hashes, CARD])
+        if key is not None:
+            sign(temporary, key)
+    return sorted([*hashes, CARD, *([SIGNATURE] if key else [])])
 
 
 def _check_architecture(facts: ModelFacts) -> None:

@@ -10,7 +10,7 @@ from t5repro.errors import StorageError, storage_error
 
 @contextlib.contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder next to `folder`; rename it if the block succeeds.
+    """Yield a temporary folder of the same name; rename it if the block succeeds.
 
     Raises:
         StorageError: the folder exists, so that a reader could see half of it; or it cannot be
@@ -18,13 +18,14 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     if folder.exists():
         raise StorageError(f"{folder} exists; name a new folder, or remove this one")
-    temporary = folder.with_name(f".writing-{folder.name}")
+    scratch = folder.with_name(f".writing-{folder.name}")
+    temporary = scratch / folder.name  # signatures contain the name
     try:
-        shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed
         temporary.mkdir(parents=True)
         yield temporary
         temporary.rename(folder)
     except OSError as error:
         raise storage_error(folder, error) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
