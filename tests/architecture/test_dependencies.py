@@ -21,7 +21,7 @@ ALLOWED = (
     ("src/t5repro/c4/spark/*.py", ("spark",)),
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
-    ("src/t5repro/audit/suffix_array.py", ("trace",)),
+    ("src/t5repro/audit/suffix_build.py", ("trace",)),
     ("src/t5repro/model/t5x_checkpoint.py", ("cpu", "t5x")),
     ("src/t5repro/train/tpu_compiler.py", ("cpu", "preflight")),
     ("src/t5repro/engines/jax_engine.py", ("cpu", "jax")),
