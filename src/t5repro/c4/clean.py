@@ -32,6 +32,7 @@ from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page
 from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
+from t5repro.config.withdrawn import WithdrawnPages
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import (
     CrawlFiles,
@@ -58,7 +59,7 @@ class Cleaner(NamedTuple):
         limits: maximum sizes of a record.
         reads_warc_1_1: whether files of WARC/1.1 are read.
         url_reason: returns the reason to skip a normalised URL; None reads every page.
-        is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
+        withdrawn: pages to drop by their URL or text; None without a list.
     """
 
     rules: CleanRules
@@ -66,7 +67,7 @@ class Cleaner(NamedTuple):
     limits: Limits = Limits()
     reads_warc_1_1: bool = True
     url_reason: UrlReason | None = None
-    is_withdrawn: Callable[[str], bool] | None = None
+    withdrawn: WithdrawnPages | None = None
 
 
 def clean_shard(job: CleanJob) -> None:
@@ -141,7 +142,7 @@ def load_cleaner(job: CleanJob) -> Cleaner:
         Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
         c4.warc_1_1 == "read",
         url_filter(job.select.get("domains"), job.select.get("urls")),
-        withdrawn.holds if withdrawn else None,
+        withdrawn or None,
     )
 
 
@@ -229,7 +230,7 @@ def cleaned_batches(
         limits=cleaner.limits,
         reads_warc_1_1=cleaner.reads_warc_1_1,
         url_reason=cleaner.url_reason,
-        is_withdrawn=cleaner.is_withdrawn,
+        withdrawn=cleaner.withdrawn,
         progress=progress,
     )
     pages = groups(page for path in files for page in reader.usable_pages(path))

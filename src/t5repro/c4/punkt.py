@@ -132,7 +132,7 @@ def _pages_by_language(
         CleanTally(),
         limits=Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
         reads_warc_1_1=c4.warc_1_1 == "read",
-        is_withdrawn=withdrawn.holds if withdrawn else None,
+        withdrawn=withdrawn or None,
         progress=progress,
     )
     for group in groups(page for path in files for page in reader.usable_pages(path)):
