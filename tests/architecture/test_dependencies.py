@@ -25,7 +25,7 @@ ALLOWED = (
     ("src/t5repro/c4/spark/*.py", ("spark",)),
     ("src/t5repro/export/*.py", ("export",)),
     *((f"src/t5repro/lineage/{name}.py", ("export",)) for name in SIGNING),
-    ("src/t5repro/audit/suffix_array.py", ("trace",)),
+    ("src/t5repro/audit/suffix_build.py", ("trace",)),
     ("src/t5repro/inference/run.py", ("tables",)),
     ("src/t5repro/model/keras_hub_presets.py", ("exchange",)),
     ("src/t5repro/publish/keras_hub.py", ("exchange",)),

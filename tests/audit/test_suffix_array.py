@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from t5repro.audit import suffix_array
-from t5repro.audit.suffix_array import Corpus, Segment, SuffixArray, build
+from t5repro.audit import suffix_array, suffix_build
+from t5repro.audit.suffix_array import Corpus, Segment, SuffixArray, files_of
+from t5repro.audit.suffix_build import build
 from t5repro.errors import LineageError
 
 FEW_IDS = 5
@@ -24,8 +25,10 @@ documents_strategy = st.lists(
 def small_parts() -> Iterator[None]:
     """Segments, strides and blocks of a few ids, so that small corpora have many of each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suffix_array, "SEGMENT_BYTES", 80)
-        patch.setattr(suffix_array, "STRIDE", 3)
+        patch.setattr(suffix_build, "SEGMENT_BYTES", 80)
+        patch.setattr(suffix_build, "SUFFIXES_AT_ONCE", 7)
+        for module in (suffix_array, suffix_build):
+            patch.setattr(module, "STRIDE", 3)
         patch.setattr(suffix_array, "BLOCK", 9)
         yield
 
@@ -37,7 +40,7 @@ def array_of(documents: list[list[int]], word_starts: list[bool], dtype: str) ->
     with TemporaryDirectory() as folder:
         firsts = build(corpus, Path(folder))
         segments = [
-            Segment.open(Path(folder), number, first, ids.itemsize)
+            Segment.open(files_of(Path(folder), number), first, ids.itemsize)
             for number, first in enumerate(firsts)
         ]
     return SuffixArray(corpus, segments)
@@ -97,3 +100,67 @@ def test_without_the_package_that_sorts_the_error_names_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
     with pytest.raises(LineageError, match=r"pydivsufsort: pip install 't5repro\[trace\]'"):
         array_of([[1]], [True] * FEW_IDS, "<u2")
+
+
+def many_segments() -> Corpus:
+    documents = np.random.default_rng(0).integers(1, FEW_IDS, (12, 20))
+    return Corpus(
+        documents.ravel().astype("<u2"), np.arange(13) * 20, np.ones(FEW_IDS, dtype=np.bool_)
+    )
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_stopped_build_continues_with_the_next_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = many_segments()
+    build(corpus, tmp_path / "whole")
+    sort, sorted_segments = suffix_build.sorted_positions, []
+
+    def stop_in_the_fourth(documents: Corpus) -> np.ndarray:
+        sorted_segments.append(len(documents.ids))
+        if len(sorted_segments) == 4:
+            raise KeyboardInterrupt
+        return sort(documents)
+
+    monkeypatch.setattr(suffix_build, "sorted_positions", stop_in_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        build(corpus, tmp_path / "stopped")
+    starts = build(corpus, tmp_path / "stopped")
+    assert starts == [0, 40, 80, 120, 160, 200]
+    assert len(sorted_segments) == 4 + 3  # three were finished, the fourth begins again
+    assert files_in(tmp_path / "stopped") == files_in(tmp_path / "whole")
+
+
+def test_of_a_damaged_index_only_the_damaged_segment_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = many_segments()
+    build(corpus, tmp_path)
+    whole = files_in(tmp_path)
+    (tmp_path / "2.keys").write_bytes(b"")
+    sort, first_ids = suffix_build.sorted_positions, []
+
+    def noted(documents: Corpus) -> np.ndarray:
+        first_ids.append(documents.ids[:5].tolist())
+        return sort(documents)
+
+    monkeypatch.setattr(suffix_build, "sorted_positions", noted)
+    build(corpus, tmp_path)
+    assert first_ids == [corpus.ids[80:85].tolist()]
+    assert files_in(tmp_path) == whole
+
+
+def test_a_segment_has_whole_documents_of_at_most_its_size_except_a_longer_one(
+    tmp_path: Path,
+) -> None:
+    # 80 bytes are 40 ids.
+    lengths = [30, 10, 1, 50, 39, 2]
+    offsets = np.cumsum([0, *lengths])
+    ids = np.ones(offsets[-1], "<u2")
+    starts = build(Corpus(ids, offsets, np.ones(2, np.bool_)), tmp_path)
+    assert starts == [0, 40, 41, 91, 130]
+    assert [np.fromfile(tmp_path / f"{n}.counts", "<i8")[1] for n in range(5)] == [40, 1, 50, 39, 2]

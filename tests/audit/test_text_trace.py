@@ -1,5 +1,6 @@
 """From a text to the pages that have its passages, their steps and the scores."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_text_without_words_is_refused(texts: Path) -> None:
         traced(texts, "  ")
 
 
-@pytest.mark.parametrize("damage", ["0.positions", "counts", "index.json"])
+@pytest.mark.parametrize("damage", ["0.positions", "0.counts", "index.json"])
 def test_a_damaged_index_is_built_again(texts: Path, damage: str) -> None:
     before = traced(texts, COPIED)
     (folder,) = (texts / text_index.FOLDER).iterdir()
@@ -97,7 +98,7 @@ def test_an_index_is_kept_for_the_next_question_and_a_withdrawal_deletes_it(
     texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = traced(texts, COPIED)
-    monkeypatch.delattr(text_index, "build")
+    monkeypatch.setitem(sys.modules, "pydivsufsort", None)  # nothing can be sorted again
     assert traced(texts, COPIED) == before
     text_index.delete_indexes(texts)
     assert not (texts / text_index.FOLDER).exists()

@@ -1,9 +1,11 @@
 """A list of requests is one withdrawal, and its receipt can be checked in any clone."""
 
 import csv
+import gzip
 import json
 import shutil
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -13,20 +15,21 @@ import pytest
 from bulk_crawl import PAGES as CRAWLED
 from bulk_crawl import REMOTE, bulk_crawl, found_pages, requests
 from clones import commit
-from made_crawl import OLD, ONE, TWO
+from made_crawl import EARLY, LATE, OLD, ONE, TWO, wet_record
 from made_graphs import write
 
 from t5repro.audit import removal
 from t5repro.audit.receipt import RECEIPTS, SALTS
 from t5repro.audit.receipt_check import check_receipt
 from t5repro.audit.withdraw_list import withdraw_list
-from t5repro.c4.wet.redact import _records, count_texts, redact
+from t5repro.c4.reasons import WITHDRAWN
+from t5repro.c4.wet.redact import _records, redact, texts_of_records
 from t5repro.cli.main import main
 from t5repro.config.sections.data import DataStage
-from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages
+from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED, read_files, read_pages, text_hash
 from t5repro.data.check import check
 from t5repro.errors import LineageError, RawDataError
-from t5repro.files import sha256_of
+from t5repro.files import sha256_of, write_json
 from t5repro.jobs.corpus import DataJob
 from t5repro.lineage.dvc_cache import _configuration
 from t5repro.lineage.keys import new_key, public_key_of, ssh_text
@@ -76,6 +79,10 @@ def faults(root: Path, receipt: Path, **options: str) -> list[str]:
     return [
         f"{item.path}: {item.message}" for item in check_receipt(root, receipt, **options).findings
     ]
+
+
+def texts_left(path: Path) -> int:
+    return sum(bool(text.strip()) for _, text in texts_of_records(path))
 
 
 def test_two_thousand_requests_in_one_call_leave_no_text_anywhere(
@@ -301,6 +308,32 @@ def test_a_tombstone_that_is_removed_later_and_text_that_comes_back_are_found(
     assert "no list of withdrawn sources names it any more" in fault
 
 
+def test_a_withdrawn_text_that_comes_back_under_another_url_is_found_and_withdrawn(
+    signing: Path,
+) -> None:
+    receipt = withdrawn(signing)
+    texts = {text_hash(f"Secret of {OLD} {time}.") for time in (EARLY, LATE)}
+    assert read_pages(signing / PAGES).texts == dict.fromkeys(texts, REASON)
+    (statement,) = (json.loads(b64decode(json.loads(receipt.read_text())["payload"])),)
+    assert statement["predicate"]["texts"] == sorted(texts)
+    other = "http://other.example/copy"
+    path = signing / "data/crawl/0.warc.wet.gz"
+    copy = wet_record(other, LATE, f"  Secret of\n\n{OLD}   {EARLY}.\n")
+    near = wet_record("http://other.example/near", LATE, f"Secrets of {OLD} {EARLY}.")
+    path.write_bytes(path.read_bytes() + gzip.compress((copy + near).encode()))
+    assert faults(signing, receipt) == [
+        f"data/crawl/0.warc.wet.gz: has the text of a withdrawn page at {other}; "
+        "withdraw a list with this address"
+    ]
+    # As cleaning counts it: the page has no row, so only the raw file has its address.
+    manifest = signing / "results/r/c4_clean/a/0.manifest.json"
+    values = json.loads(manifest.read_text())
+    values["counters"]["read"] = {"read": 4, WITHDRAWN: 1}
+    write_json(manifest, values)
+    assert faults(signing, withdrawn(signing, f"url,{other},T-2\n")) == []
+    assert [bool(text.strip()) for _, text in texts_of_records(path)] == [True, True, False, True]
+
+
 def test_objects_of_cache_and_remote_that_are_left_are_found(tmp_path: Path, key: Path) -> None:
     root = bulk_crawl(tmp_path / "crawl")
     allow(root, key)
@@ -338,9 +371,9 @@ def test_a_second_list_finds_pages_whose_cleaned_shards_an_earlier_one_deleted(
     withdrawn(signing)
     assert not (signing / "results/r/c4_clean/a/1.parquet").exists()
     withdrawn(signing, "domain,b.example,T-2\n")
-    assert count_texts(signing / "data/crawl/1.warc.wet.gz", lambda url: True) == 0
+    assert texts_left(signing / "data/crawl/1.warc.wet.gz") == 0
     receipt = withdrawn(signing, f"url,{ONE},T-3\n")
-    assert count_texts(signing / "data/crawl/0.warc.wet.gz", lambda url: True) == 1
+    assert texts_left(signing / "data/crawl/0.warc.wet.gz") == 1
     assert faults(signing, receipt) == []
     write(signing, LIST, "kind,value\nrow,row://own.jsonl#3\n")
     with pytest.raises(LineageError, match="line 2: row://own.jsonl#3: no row of this id was read"):

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from t5repro.c4.wet.pages import read_pages
+from t5repro.cli.main import main
 
 from .conftest import NARROW, SCREENSHOTS, WIDE
 
@@ -175,6 +176,44 @@ def test_a_reader_clicks_from_a_row_in_the_corpus_to_the_file_of_its_page_and_ba
     page.locator("a", has_text="run report").first.click()
     page.locator("a", has_text="page of these rows").click()
     assert page.url == (report / "contamination.html").as_uri()
+
+
+def test_a_reader_goes_from_an_answer_to_its_page_its_steps_and_back(
+    open_page: Callable[..., Any],
+    report: Path,
+    names: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    in_corpus = 'a[href*="contamination.html#"]'
+    answers = [open_page(name) for name in names if name.startswith("answers/")]
+    page = next(page for page in answers if page.locator(in_corpus).count())
+    answer, address = page.locator(in_corpus).first, page.url
+    row = answer.locator("xpath=..").locator("bdi").inner_text()
+    answer.click()
+    passage = page.locator("li:target")
+    in_row = passage.locator("dd > bdi").first.inner_text().strip("\u2026 ")
+    assert in_row in row
+    url = passage.locator("small bdi").inner_text()
+    shard = passage.locator("small a").inner_text()
+    # In the terminal: the same page from the text of the passage, and the steps that read it.
+    monkeypatch.chdir(report.parents[2])
+    assert main(["trace", "--text", in_row]) == 0
+    by_text = capsys.readouterr().out
+    assert main(["trace", url, "--steps"]) == 0
+    by_url = capsys.readouterr().out
+    assert url in by_text
+    # A training that did not come to the page has 0 steps in the one, and no line in the other.
+    assert "demo/pretrain/baseline saw it in " in by_url
+    for steps in re.findall(r"demo/pretrain/\S+ saw it in [1-9]\d* steps", by_url):
+        assert steps in by_text
+    assert f"{shard}, from record " in by_url
+    # In the browser: the corpus file of the page.
+    passage.locator("small a").click()
+    assert page.locator("tr:target").inner_text().startswith(f"results/demo/c4/baseline/{shard}")
+    page.go_back()
+    page.go_back()
+    assert page.url == address
 
 
 def test_a_reader_clicks_from_an_answer_to_its_predictions(open_page: Callable[..., Any]) -> None:

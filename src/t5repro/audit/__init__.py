@@ -15,6 +15,7 @@ their content: `c4` for pages of the crawl, `inputs` for the rows of a training 
 | `contamination` | which evaluated rows are in the corpus, and what are the scores without them? |
 | `text_index` | where is the index of a corpus by its text, and is it of these ids? |
 | `suffix_array` | where does a sequence of ids occur? |
+| `suffix_build` | how is it built in bounded memory, so that a stopped build continues? |
 | `impact` | which artifacts, scores too, depend on this source, now and at earlier revisions? |
 | `withdraw` | which artifacts and scores does the withdrawal of a source take away? |
 | `removal` | how is it carried out, so that a stopped one can be completed? |

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.audit.withdrawal import Withdrawal
-from t5repro.config.withdrawn import FOLDER
+from t5repro.config.withdrawn import FOLDER, PAGES
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of, write_text
 from t5repro.lineage.dvc_cache import md5_of
@@ -92,6 +92,7 @@ def _statement(root: Path, withdrawal: Withdrawal) -> dict[str, Any]:
             **{name: facts[name] for name in ("id", "signedAt", "version", "list", "requests")},
             "meaning": MEANING,
             "rawFiles": raw_files,
+            "texts": sorted(withdrawal.entries.get(PAGES.as_posix(), {}).get("texts", {})),
             "artifacts": [{"path": path, "sha256": sha256} for path, sha256 in facts["artifacts"]],
             "cache": {
                 "objects": [md5_of(name) for name in withdrawal.cache],

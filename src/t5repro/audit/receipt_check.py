@@ -17,12 +17,10 @@ from t5repro.audit.receipt import MEANING, NOT_PROVEN, PREDICATE_TYPE
 from t5repro.audit.removal_list import KINDS
 from t5repro.audit.withdraw import own_text_of
 from t5repro.audit.withdraw_list import item_hash
-from t5repro.c4.own_text.rows import read_rows
+from t5repro.audit.withdrawn_texts import texts_of
 from t5repro.c4.reasons import WITHDRAWN
-from t5repro.c4.wet.redact import count_texts, is_wet
 from t5repro.config.sections.corpus import TextRows
 from t5repro.config.withdrawn import FILES, PAGES, WithdrawnPages, read_pages
-from t5repro.data.crawl_lists import is_wat
 from t5repro.errors import LineageError
 from t5repro.files import read_file, sha256_of
 from t5repro.lineage.dvc_cache import left_on_remotes, object_path
@@ -218,9 +216,7 @@ def _texts_left(root: Path, pages: WithdrawnPages, searched: dict[str, int]) -> 
     raw = {file.path for file in raw_files(graph) if (root / file.path).is_file()}
     searched["raw files"] = len(raw)
     for name in sorted(raw):
-        if count := _raw_texts(root / name, name, own_text_of(graph, name), pages):
-            message = f"has the text of {count} withdrawn pages; repeat the withdrawal"
-            yield Finding(LEFT, name, "", message)
+        yield from _raw_texts(root / name, name, own_text_of(graph, name), pages)
 
 
 def _kept_urls(path: Path) -> list[str]:
@@ -232,10 +228,22 @@ def _kept_urls(path: Path) -> list[str]:
     return [row["url"] for row in rows if row["url"] and row.get("reason") != WITHDRAWN]
 
 
-def _raw_texts(path: Path, name: str, readings: Sequence[TextRows], pages: WithdrawnPages) -> int:
-    """Return the number of withdrawn pages of which a raw file has the text."""
-    if readings:
-        # Own text may be read twice, with other columns; a row has one id in both.
-        rows = (row for settings in readings for row in read_rows(path, name, settings))
-        return len({row.id for row in rows if row.text and pages.holds(row.id)})
-    return count_texts(path, pages.holds) if is_wet(path) or is_wat(name) else 0
+def _raw_texts(
+    path: Path, name: str, readings: Sequence[TextRows], pages: WithdrawnPages
+) -> Iterator[Finding]:
+    """Report the texts of withdrawn pages in a raw file, under their own and under other URLs."""
+    left, copies = set(), set()
+    for number, (urls, text) in enumerate(texts_of(path, name, readings)):
+        if not text or text.isspace():
+            continue
+        if any(map(pages.holds, urls)):
+            # Own text may be read twice, with other columns; a row has one id in both.
+            left.add(urls[0] if readings else str(number))
+        elif urls and pages.has_text(urls[-1], text):
+            copies.add(urls[-1])
+    if left:
+        message = f"has the text of {len(left)} withdrawn pages; repeat the withdrawal"
+        yield Finding(LEFT, name, "", message)
+    cure = "remove the row" if readings else "withdraw a list with this address"
+    for url in sorted(copies):
+        yield Finding(LEFT, name, "", f"has the text of a withdrawn page at {url}; {cure}")

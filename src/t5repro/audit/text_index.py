@@ -7,18 +7,16 @@ it.
 """
 
 import hashlib
-import os
 import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import NamedTuple
 
 import numpy as np
 
 from t5repro.array_types import Int64
-from t5repro.audit.suffix_array import Corpus, Segment, SuffixArray, build, files_of
-from t5repro.errors import ArtifactError, LineageError
-from t5repro.files import TEMPORARY_PREFIX, read_json, sha256_of, write_json
+from t5repro.audit.suffix_array import KEY_IDS, STRIDE, Corpus, Segment, SuffixArray, files_of
+from t5repro.audit.suffix_build import SEGMENT_BYTES, build
+from t5repro.errors import LineageError
 from t5repro.lineage.graph import Job
 from t5repro.lineage.hashes import Hasher
 from t5repro.lineage.store import WORK
@@ -27,9 +25,7 @@ from t5repro.vocab.token_files import read_ids, read_offsets, split_files
 from t5repro.vocab.vocabulary import Vocabulary
 
 FOLDER = Path(WORK) / "text_index"
-CONTENT = "index.json"
-COUNTS = "counts"
-IDS_AT_ONCE = 1 << 24
+FORM = (SEGMENT_BYTES, STRIDE, KEY_IDS)  # an index of another form is another folder
 
 
 class TextIndex(NamedTuple):
@@ -67,18 +63,25 @@ def open_index(root: Path, job: Job) -> TextIndex:
         read_offsets(root / offsets_file),
         pieces.word_starts().astype(np.bool_),
     )
-    folder = root / FOLDER / hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:32]
-    starts = _segment_starts(folder, hasher, root)
-    if starts is None:
-        shutil.rmtree(folder, ignore_errors=True)
-        starts = _build(corpus, folder)
+    key = hashlib.sha256(" ".join([*hashes, *map(str, FORM)]).encode()).hexdigest()[:32]
+    folder = FOLDER / key
+    first_ids = build(
+        corpus, root / folder, lambda path: hasher.sha256(str(path.relative_to(root)))
+    )
     hasher.save()
+    segments = [files_of(root / folder, number) for number in range(len(first_ids))]
     id_bytes = corpus.ids.dtype.itemsize
-    segments = [
-        Segment.open(folder, number, start, id_bytes) for number, start in enumerate(starts)
-    ]
-    counts = np.fromfile(folder / COUNTS, "<i8")
-    return TextIndex(SuffixArray(corpus, segments), Vocabulary.load(root / vocabulary_file), counts)
+    array = SuffixArray(
+        corpus,
+        [
+            Segment.open(files, first_id, id_bytes)
+            for files, first_id in zip(segments, first_ids, strict=True)
+        ],
+    )
+    counts = np.zeros(pieces.total_ids, np.int64)
+    for files in segments:
+        counts += np.fromfile(files.counts, "<i8")
+    return TextIndex(array, Vocabulary.load(root / vocabulary_file), counts)
 
 
 def delete_indexes(root: Path) -> None:
@@ -101,40 +104,3 @@ def checked(hasher: Hasher, job: Job, path: str) -> str:
             "with dvc checkout, or rerun the rule"
         )
     return actual
-
-
-def _segment_starts(folder: Path, hasher: Hasher, root: Path) -> list[int] | None:
-    """Return the first id of each segment of an index; None if it is absent or damaged."""
-    try:
-        content = read_json(folder / CONTENT)
-        starts = [int(start) for start in content["segments"]]
-        intact = all(
-            hasher.sha256(str(path.relative_to(root))) == content["files"][path.name]
-            for path in _files(folder, len(starts))
-        )
-    except (ArtifactError, OSError, KeyError, TypeError, ValueError, AttributeError):
-        return None
-    return starts if intact else None
-
-
-def _files(folder: Path, segments: int) -> list[Path]:
-    return [folder / COUNTS, *(file for n in range(segments) for file in files_of(folder, n))]
-
-
-def _build(corpus: Corpus, folder: Path) -> list[int]:
-    """Write an index; a stopped one leaves a temporary folder only."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(mkdtemp(prefix=TEMPORARY_PREFIX, dir=folder.parent))
-    try:
-        starts = build(corpus, temporary)
-        counts = np.zeros(len(corpus.word_starts), np.int64)
-        for first in range(0, len(corpus.ids), IDS_AT_ONCE):
-            ids = corpus.ids[first : first + IDS_AT_ONCE]
-            counts += np.bincount(ids, minlength=len(counts))
-        counts.astype("<i8").tofile(temporary / COUNTS)
-        hashes = {path.name: sha256_of(path) for path in _files(temporary, len(starts))}
-        write_json(temporary / CONTENT, {"segments": starts, "files": hashes})
-        os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return starts

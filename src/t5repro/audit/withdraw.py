@@ -4,13 +4,14 @@ Copies that a program must not delete unasked are listed: objects of DVC's cache
 files in git's history.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from t5repro.audit.find import RawSource, find_raw_source
 from t5repro.audit.removal import complete, complete_unfinished
-from t5repro.audit.withdrawal import RawFile, Withdrawal
+from t5repro.audit.withdrawal import Entries, RawFile, Withdrawal
+from t5repro.audit.withdrawn_texts import with_texts
 from t5repro.config.credentials import check_no_credentials
 from t5repro.config.sections.corpus import TextRows
 from t5repro.config.withdrawn import FILES, PAGES, UNFINISHED
@@ -22,7 +23,6 @@ from t5repro.lineage.git import git
 from t5repro.lineage.graph import DATA, Artifact, Graph, load_graph
 from t5repro.lineage.store import RESULTS, Folder
 
-Entries = Mapping[str, Mapping[str, Mapping[str, str]]]  # list -> its part -> entry -> reason
 OWN_TEXT = "corpus"  # the rule that reads it
 
 
@@ -60,8 +60,7 @@ def withdraw(
     raw = find_raw_source(graph, root, name)
     withdrawn_paths = set(raw.paths) if raw.kind == "file" else set()
     withdrawal = plan(root, raw, graph, _entries(graph, raw, reason.strip()), withdrawn_paths)
-    withdrawal.asked, withdrawal.reason = name, reason.strip()
-    withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
+    withdrawal.order(name, reason.strip(), delete_cache=delete_cache, delete_remote=delete_remote)
     carry_out(root, withdrawal, dry_run=dry_run)
     return withdrawal
 
@@ -107,14 +106,15 @@ def plan(
     pruned = _artifacts_to_delete(root, touched)
     # Objects are listed before anything is deleted: afterwards no manifest names them.
     objects = _objects(root, raw, touched)
+    files = _raw_files(root, raw, graph, withdrawn_paths)
     return Withdrawal(
         kind=raw.kind,
         name=raw.name,
-        entries=entries,
+        entries=with_texts(root, entries, files),
         raw=raw.to_json(),
         touched=touched.to_json(),
         scores=forward.scores_of(touched.outputs),
-        files=_raw_files(root, raw, graph, withdrawn_paths),
+        files=files,
         pruned=pruned,
         stages=_stages_of(root, pruned),
         cache=[

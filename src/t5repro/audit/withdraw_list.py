@@ -22,6 +22,7 @@ from t5repro.audit.removal_list import KINDS, Request, read_removal_list
 from t5repro.audit.score_pages import pages_with_steps
 from t5repro.audit.withdraw import carry_out, file_entries, plan
 from t5repro.audit.withdrawal import Withdrawal
+from t5repro.c4.reasons import WITHDRAWN
 from t5repro.c4.wet.redact import is_wet, urls_of_records
 from t5repro.config.withdrawn import PAGES, WithdrawnPages, read_pages
 from t5repro.data.crawl_lists import names_of_part
@@ -87,8 +88,7 @@ def withdraw_list(
     source = _source(path, targets)
     raw_paths = {file.path for states in files.values() for file in states}
     withdrawal = plan(root, source, graph, entries, raw_paths)
-    withdrawal.asked, withdrawal.reason = source_name, reason
-    withdrawal.delete_cache, withdrawal.delete_remote = delete_cache, delete_remote
+    withdrawal.order(source_name, reason, delete_cache=delete_cache, delete_remote=delete_remote)
     # Before `carry_out`: the facts are counted in files that it deletes.
     withdrawal.receipt = _facts(root, path, graph, requests, targets, withdrawal)
     carry_out(root, withdrawal, dry_run=dry_run)
@@ -155,8 +155,14 @@ def _targets(
 def _add_uncleaned(
     graph: Graph, root: Path, withdrawn: WithdrawnPages, targets: Mapping[tuple[str, str], Target]
 ) -> None:
-    """Add pages of WET files that no cleaned shard is of, as after an earlier withdrawal."""
-    cleaned = {file.path for job in _jobs(graph, CLEANED) for file in job.inputs}
+    """Add pages of WET files that no cleaned shard lists, as after an earlier withdrawal."""
+    # A page of a withdrawn text has no row in the cleaned shard, whatever its URL.
+    cleaned = {
+        file.path
+        for job in _jobs(graph, CLEANED)
+        if not job.counters.get("read", {}).get(WITHDRAWN)
+        for file in job.inputs
+    }
     for file in raw_files(graph):
         path = root / file.path
         if file.path in cleaned or not is_wet(path) or not path.is_file():

@@ -7,6 +7,7 @@ from typing import Any
 from t5repro.config.withdrawn import PAGES, WithdrawnPages
 
 MAX_REQUESTS_SHOWN = 20
+Entries = Mapping[str, Mapping[str, Mapping[str, str]]]  # list -> its part -> entry -> reason
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Withdrawal:
 
     kind: str
     name: str
-    entries: Mapping[str, Mapping[str, Mapping[str, str]]]
+    entries: Entries
     raw: Mapping[str, Any]
     touched: Mapping[str, Any]
     scores: list[str]
@@ -88,6 +89,11 @@ class Withdrawal:
     dry_run: bool = False
     receipt: dict[str, Any] = field(default_factory=dict)
     receipt_path: str = ""
+
+    def order(self, asked: str, reason: str, *, delete_cache: bool, delete_remote: bool) -> None:
+        """Set what the user asked for."""
+        self.asked, self.reason = asked, reason
+        self.delete_cache, self.delete_remote = delete_cache, delete_remote
 
     def to_json(self) -> dict[str, Any]:
         """Return the withdrawal as plain JSON values."""

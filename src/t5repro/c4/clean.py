@@ -39,6 +39,7 @@ from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page, SignalsOf
 from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
+from t5repro.config.withdrawn import WithdrawnPages
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import (
     CrawlFiles,
@@ -65,7 +66,7 @@ class Cleaner(NamedTuple):
         limits: maximum sizes of a record.
         reads_warc_1_1: whether files of WARC/1.1 are read.
         url_reason: returns the reason to skip a normalised URL; None reads every page.
-        is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
+        withdrawn: pages to drop by their URL or text; None without a list.
         drop: signals that drop a page (`c4.signals.drop`).
     """
 
@@ -74,7 +75,7 @@ class Cleaner(NamedTuple):
     limits: Limits = Limits()
     reads_warc_1_1: bool = True
     url_reason: UrlReason | None = None
-    is_withdrawn: Callable[[str], bool] | None = None
+    withdrawn: WithdrawnPages | None = None
     drop: Sequence[str] = ()
 
 
@@ -160,7 +161,7 @@ def load_cleaner(job: CleanJob) -> Cleaner:
         limits_of(c4),
         c4.warc_1_1 == "read",
         url_filter(job.select.get("domains"), job.select.get("urls")),
-        withdrawn.holds if withdrawn else None,
+        withdrawn or None,
         c4.signals.drop,
     )
 
@@ -256,7 +257,7 @@ def cleaned_batches(
         limits=cleaner.limits,
         reads_warc_1_1=cleaner.reads_warc_1_1,
         url_reason=cleaner.url_reason,
-        is_withdrawn=cleaner.is_withdrawn,
+        withdrawn=cleaner.withdrawn,
         progress=progress,
     )
     read = (

@@ -136,7 +136,7 @@ def _pages_by_language(
         tally,
         limits=limits_of(c4),
         reads_warc_1_1=c4.warc_1_1 == "read",
-        is_withdrawn=withdrawn.holds if withdrawn else None,
+        withdrawn=withdrawn or None,
         progress=progress,
     )
     pages = (page for path, signals in files for page in reader.usable_pages(path, signals))

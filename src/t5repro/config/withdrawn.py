@@ -1,8 +1,9 @@
 """Lists of withdrawn sources, which runs no longer use.
 
 ``withdrawn/files.yaml`` lists raw files: they are neither fetched nor checked nor read, and tasks
-that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs, domains and what a
-list of removals names besides: `c4_clean` drops their pages and counts them. Both are committed;
+that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs, domains, what a
+list of removals names besides, and hashes of the texts of these pages: `c4_clean` drops the pages,
+and those with such a text, and counts them. Both are committed;
 `t5repro withdraw` writes them.
 
 They are two files because they are inputs of different rules: a withdrawn task file must not clean
@@ -14,6 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
+from unicodedata import normalize
 
 from pydantic import Field, ValidationError
 
@@ -30,7 +32,9 @@ UNFINISHED = FOLDER / "unfinished.json"  # journal of a withdrawal; only while i
 CURE = "restore it with git checkout, t5repro withdraw writes it"
 
 FILE_LISTS = ("files", "sha256")
-PAGE_LISTS = ("urls", "domains", "addresses", "hosts", "prefixes", "hashes")
+URL_LISTS = ("urls", "domains", "addresses", "hosts", "prefixes", "hashes")
+PAGE_LISTS = (*URL_LISTS, "texts")
+MIN_TEXT_CHARS = 50  # "404 Not Found" is nobody's: a shorter text is not known again
 Listed = TypeVar("Listed", bound=Section)
 
 
@@ -51,6 +55,7 @@ class WithdrawnPages(Section):
 
     A list of removals adds `addresses` (`address_form` of an URL), `hosts` (without subdomains),
     `prefixes` (beginnings of such forms) and `hashes` (SHA-256 of such a form, or of a domain).
+    `texts` (`text_hash`) are those of the withdrawn pages, under whatever URL they come back.
     `lifted` names those that may be used again, with the reason; an entry of both is withdrawn.
     """
 
@@ -60,11 +65,23 @@ class WithdrawnPages(Section):
     hosts: dict[str, str] = Field(default_factory=dict)
     prefixes: dict[str, str] = Field(default_factory=dict)
     hashes: dict[str, str] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
     lifted: dict[str, str] = Field(default_factory=dict)
 
     def holds(self, url: str) -> bool:
         """Return whether a page is withdrawn."""
         return next(self.entries_of(url), None) is not None
+
+    def has_text(self, url: str, text: str) -> bool:
+        """Return whether a page has the text of a withdrawn one; no page of a lifted entry has."""
+        digest = text_hash(text) if self.texts else ""  # of a short text it is empty
+        return bool(digest) and digest in self.texts and not self._lifted.holds(url)
+
+    def reason_of(self, url: str) -> str:
+        """Return why a page is withdrawn."""
+        part, entry = next(self.entries_of(url))
+        reasons: dict[str, str] = getattr(self, part)
+        return reasons[entry]
 
     def entries_of(self, url: str) -> Iterator[tuple[str, str]]:
         """Yield (list, entry) of every entry that withdraws a page."""
@@ -90,6 +107,11 @@ class WithdrawnPages(Section):
             yield from (("hashes", name) for name in hashes if name in self.hashes)
 
     @cached_property
+    def _lifted(self) -> "WithdrawnPages":
+        # A lifted entry does not tell its list, and fits none but that.
+        return WithdrawnPages(**dict.fromkeys(URL_LISTS, self.lifted))
+
+    @cached_property
     def _names(self) -> dict[str, str]:
         return {domain_name(domain): domain for domain in self.domains}
 
@@ -103,6 +125,19 @@ class WithdrawnPages(Section):
     def __bool__(self) -> bool:
         """Return whether the list has any entry."""
         return any(getattr(self, name) for name in PAGE_LISTS)
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 by which a text is known again; empty for a short one.
+
+    It is of the words of the text in NFC with one space between them: line ends, indents and blank
+    lines do not count, while letters, case and punctuation do. Pages are compared as WET has them,
+    before any rule of C4.
+    """
+    words = " ".join(normalize("NFC", text).split())
+    if len(words) < MIN_TEXT_CHARS:
+        return ""
+    return sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_files(path: Path = FILES) -> WithdrawnFiles:

@@ -11,7 +11,7 @@ from typing import Any
 
 from t5repro.contamination.methods import Method, Unit
 from t5repro.contamination.passages import FieldPassages, Passages
-from t5repro.contamination.rows import Field, fields_of_rows
+from t5repro.contamination.rows import fields_of_rows
 from t5repro.contamination.search import Search, search_parts
 from t5repro.contamination.texts import Part, excerpt, named_texts, parts_of_ids
 from t5repro.contamination.verdicts import (
@@ -127,6 +127,7 @@ def _by_task(
         for number in sorted(passages)
     }
     dirty_passages = {number: passages[number] for number, names in dirty.items() if names}
+    in_rows = _in_rows(search, dirty_passages)
     first_pages = dict(_first_pages(search, dirty_passages, parts, corpus))
     entries: dict[str, dict[str, Any]] = {}
     for task in rows:
@@ -145,6 +146,7 @@ def _by_task(
                     dirty_passages[number],
                     rows[task],
                     dirty[number],
+                    in_rows[number],
                     first_pages[number],
                 )
                 for number in numbers
@@ -201,6 +203,7 @@ def _passage_entry(
     passages: FieldPassages,
     rows: Rows,
     methods: Sequence[str],
+    in_row: str,
     first_page: Mapping[str, Any],
 ) -> dict[str, Any]:
     field = search.fields[number]
@@ -215,18 +218,22 @@ def _passage_entry(
         "pages": passages.pages,
         "pages_with_answer": passages.pages_with_answer,
         "methods": list(methods),
-        "in_row": _in_row(search, field, number, passages),
+        "in_row": in_row,
         **first_page,
     }
 
 
-def _in_row(search: Search, field: Field, number: int, passages: FieldPassages) -> str:
-    start = passages.place.start
-    if search.unit == "words":
-        return excerpt(field.text, start, passages.longest, AROUND)
-    assert search.vocabulary  # noqa: S101
-    ids = search.units[number][start : start + passages.longest]
-    return Vocabulary.load(search.vocabulary).decode(ids.tolist())
+def _in_rows(search: Search, dirty_passages: Passages) -> dict[int, str]:
+    """Return field -> its passage, as the row has it."""
+    vocabulary = Vocabulary.load(search.vocabulary) if search.vocabulary else None
+    texts = {}
+    for number, passages in dirty_passages.items():
+        start, length = passages.place.start, passages.longest
+        if vocabulary is None:
+            texts[number] = excerpt(search.fields[number].text, start, length, AROUND)
+        else:
+            texts[number] = vocabulary.decode(search.units[number][start : start + length].tolist())
+    return texts
 
 
 def _first_pages(

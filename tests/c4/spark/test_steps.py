@@ -14,6 +14,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from c4_rules import build_corpus as build
 from c4_rules import clean_job, dedup_job, stage
@@ -25,9 +26,11 @@ from t5repro.c4.clean import clean_shard
 from t5repro.c4.punkt import train_punkt
 from t5repro.c4.spark import steps as engine
 from t5repro.c4.spark.session import session as open_session
+from t5repro.c4.wet.pages import read_pages
 from t5repro.config.load import load_settings
 from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_settings
+from t5repro.config.withdrawn import text_hash
 from t5repro.contamination.methods import METHODS
 from t5repro.contamination.rows_in_corpus import find_contamination, write_found
 from t5repro.contamination.spark import search_parts
@@ -535,7 +538,11 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(
     tmp_path, spark, crawl
 ):
     withdrawn = tmp_path / "pages.yaml"
-    withdrawn.write_text("urls: {}\ndomains: {hill-and-dale.example: asked}\n")
+    copied = next(page for page in read_pages(crawl[0]) if "kettle" in page.url and page.text)
+    withdrawn.write_text(
+        "urls: {}\ndomains: {hill-and-dale.example: asked}\n"
+        f"texts: {{{text_hash(copied.text)}: asked}}\n"
+    )
     for wet in ([], crawl[:1]):
         job = job_of(tmp_path, wet, withdrawn=withdrawn)
         engine.clean_shard(spark, job)
@@ -545,6 +552,8 @@ def test_a_shard_without_a_file_and_one_withdrawn_page_are_as_on_one_machine(
     manifest = job.manifest.read_text()
     assert json.loads(manifest)["counters"]["read"]["withdrawn"] > 0
     assert "hill-and-dale" not in manifest
+    (cleaned,) = job.pages
+    assert copied.url not in pq.read_table(cleaned).column("url").to_pylist()
 
 
 def test_evaluated_rows_in_the_corpus_are_those_of_one_machine(tmp_path, monkeypatch, spark):

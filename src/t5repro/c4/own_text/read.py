@@ -8,7 +8,7 @@ pages, and a question about a page has the answer for a row. Texts are kept unch
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from t5repro.c4.wet.pages import Page
 from t5repro.c4.wet.reader import READ, CleanTally, FilePage, groups
 from t5repro.c4.wet.warc_records import contains_other_newlines
 from t5repro.config.sections.corpus import CorpusStage, row_files
+from t5repro.config.withdrawn import WithdrawnPages
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.errors import CorpusError, RawDataError
 from t5repro.files import describe_file, write_manifest
@@ -111,14 +112,14 @@ class OwnText(NamedTuple):
         settings: settings of the rule.
         root: `data.folder`; names of files are relative to it.
         cleaner: the rules of C4.
-        is_withdrawn: returns whether the row of an id is withdrawn.
+        withdrawn: rows to drop by their id or text.
         ids: ids of all rows so far.
     """
 
     settings: CorpusStage
     root: Path
     cleaner: Cleaner
-    is_withdrawn: Callable[[str], bool]
+    withdrawn: WithdrawnPages
     ids: RowIds
 
 
@@ -137,7 +138,7 @@ def read_own_text(job: OwnTextJob) -> None:
     c4 = settings.c4
     splitter = Splitters(job.punkt, only=c4.punkt_language)
     cleaner = Cleaner(load_rules(c4.clean, splitter, job.bad_words), hashed_unit(c4.dedup))
-    own = OwnText(settings, job.root, cleaner, withdrawn_pages.holds, RowIds())
+    own = OwnText(settings, job.root, cleaner, withdrawn_pages, RowIds())
     if not job.files:
         raise CorpusError(
             f"corpus.files {settings.corpus.files} has no file that is not withdrawn; name others"
@@ -195,7 +196,7 @@ def _pages(
     for path in paths:
         name = path.relative_to(own.root).as_posix()
         own.ids.begin(path)
-        for row in read_rows(path, name, own.settings.corpus, own.is_withdrawn):
+        for row in read_rows(path, name, own.settings.corpus, own.withdrawn.holds):
             tally.read[READ] += 1
             own.ids.add(row)
             page = RowPage(row)
@@ -210,7 +211,7 @@ def _pages(
 
 def _reason(own: OwnText, row: Row, page: RowPage) -> str | None:
     """Return the reason to drop a row; None if it is a page."""
-    if own.is_withdrawn(row.id):
+    if own.withdrawn.holds(row.id) or own.withdrawn.has_text(row.id, row.text):
         return WITHDRAWN
     if not row.text or row.text.isspace():
         return NO_CONTENT

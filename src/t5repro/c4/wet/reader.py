@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from t5repro.c4.wet import faults
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page, SignalsOf, page_fault, read_pages
 from t5repro.c4.wet.url_filter import UrlReason
+from t5repro.config.withdrawn import WithdrawnPages
 from t5repro.data.crawl_lists import LocalCopies
 from t5repro.progress import Progress
 
@@ -89,7 +90,7 @@ class Reader:
         limits: maximum sizes of a record; None uses the defaults of the settings.
         reads_warc_1_1: whether files of WARC/1.1 are read (`c4.warc_1_1`).
         url_reason: returns the reason to skip a normalised URL; None reads every page.
-        is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
+        withdrawn: pages to drop by their URL or text; None without a list.
         progress: shows bytes and pages.
     """
 
@@ -101,7 +102,7 @@ class Reader:
         limits: Limits | None = None,
         reads_warc_1_1: bool = True,
         url_reason: UrlReason | None = None,
-        is_withdrawn: Callable[[str], bool] | None = None,
+        withdrawn: WithdrawnPages | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._max_chars = max_chars
@@ -109,7 +110,7 @@ class Reader:
         self._reads_warc_1_1 = reads_warc_1_1
         self._tally = tally
         self._url_reason = url_reason
-        self._is_withdrawn = is_withdrawn
+        self._withdrawn = withdrawn
         self._progress = progress
         self._bytes_read = 0
         self._started = time.monotonic()
@@ -131,12 +132,14 @@ class Reader:
             limits=self._limits,
             reads_warc_1_1=self._reads_warc_1_1,
             on_fault=tally.faults.add,
-            is_withdrawn=self._is_withdrawn,
+            is_withdrawn=self._withdrawn.holds if self._withdrawn else None,
             signals_of=signals_of,
         )
         for page in pages:
             tally.read[READ] += 1
             reason = page.fault
+            if reason is None and self._has_withdrawn_text(page):
+                reason = WITHDRAWN
             if reason is None and page.is_longer_than(self._max_chars):
                 reason = TOO_LONG
             if reason is None and self._url_reason is not None:
@@ -155,6 +158,12 @@ class Reader:
             if fault := page_fault(path, page):
                 tally.faults.add(fault)
         self._advance(0)  # the pages of the last bytes
+
+    def _has_withdrawn_text(self, page: Page) -> bool:
+        withdrawn = self._withdrawn
+        if withdrawn is None or not withdrawn.texts:
+            return False  # `page.text` decodes the page, and most lists have no text
+        return withdrawn.has_text(page.url, page.text)
 
     def _advance(self, count: int) -> None:
         advanced = _megabytes_of(self._bytes_read + count) - _megabytes_of(self._bytes_read)

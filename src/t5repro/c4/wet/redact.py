@@ -59,18 +59,6 @@ def is_wet(path: Path) -> bool:
     return ".wet" in path.suffixes
 
 
-def count_texts(path: Path, is_withdrawn: Callable[[str], bool]) -> int:
-    """Return the number of withdrawn pages of a WET file that still have their text.
-
-    Raises:
-        CrawlError: it cannot be read.
-    """
-    return sum(
-        any(map(is_withdrawn, _urls(record))) and record != _without_text(record)
-        for record in _readable_records(path)
-    )
-
-
 def urls_of_records(path: Path) -> Iterator[list[str]]:
     """Yield the addresses of each record of a WET file.
 
@@ -78,6 +66,19 @@ def urls_of_records(path: Path) -> Iterator[list[str]]:
         CrawlError: it cannot be read.
     """
     yield from map(_urls, _readable_records(path))
+
+
+def texts_of_records(path: Path) -> Iterator[tuple[list[str], str]]:
+    """Yield the addresses and the text of each record of a WET file, as cleaning reads them.
+
+    Raises:
+        CrawlError: it cannot be read.
+    """
+    for record in _readable_records(path):
+        yield (
+            _urls(record),
+            "".join(line for line in record if not line.strip().startswith(NEVER_TEXT)),
+        )
 
 
 def _readable_records(path: Path) -> Iterator[list[str]]:
