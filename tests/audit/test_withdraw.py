@@ -4,14 +4,19 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clones import commit
 from made_crawl import CORPUS, IDS, OLD, ONE, RUN_FILE
 from made_graphs import RESULT, WEIGHTS, keep_folder, lock, manifest, write
+from made_wat import envelope, response, wat_record, write_wat
 from whole_records import whole_record
 
 from t5repro.audit.withdraw import own_text_of, withdraw
+from t5repro.c4.wet.gzip_members import Limits
+from t5repro.c4.wet.pages import read_pages as read_wet
+from t5repro.c4.wet.wat import read_wat
 from t5repro.config.withdrawn import FILES, PAGES, read_files, read_pages
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
@@ -49,6 +54,27 @@ def test_a_withdrawn_url_loses_its_text_and_its_dependents(crawl: Path) -> None:
     assert not (crawl / IDS).exists()
     assert (crawl / RESULT / "c4_clean/a/0.parquet").exists()
     assert answer.by_hand == [f"git's history keeps {SHARD}; git filter-repo removes it"]
+
+
+def test_the_record_of_a_page_in_its_wat_file_is_redacted_as_well(crawl: Path) -> None:
+    name = SHARD.replace(".wet", ".wat")
+    pages = {url: envelope(url, response(links=[{"text": f"To {url}"}])) for url in (OLD, ONE)}
+    wat = write_wat(crawl / name, *(wat_record(url, values) for url, values in pages.items()))
+    cleaned = f"{RESULT}/c4_clean/a/1.manifest.json"
+    shard = cleaned.replace("manifest.json", "parquet")
+    manifest(crawl, cleaned, rule="c4_clean", inputs=[SHARD, name], outputs=[shard])
+    raw = ["data/crawl/0.warc.wet.gz", SHARD, name]
+    data = {"data": {"folder": "data", "source": ""}}
+    manifest(crawl, f"{RESULT}/data/manifest.json", rule="data", outputs=raw, settings=data)
+    answer = withdraw(crawl, OLD, reason="x")
+    assert answer.redacted == {SHARD: 2, name: 1}
+    text = gzip.decompress(wat.read_bytes()).decode()
+    assert (f"To {OLD}" in text, f"To {ONE}" in text) == (False, True)
+    # What is left of the record says nothing: its page would be unknown, and no fault.
+    faults: list[Any] = []
+    signals_of = read_wat(wat, Limits(), faults.append)
+    pages_left = read_wet(crawl / SHARD, signals_of=signals_of)
+    assert ({page.signals for page in pages_left}, faults) == ({("unknown",)}, [])
 
 
 def test_stages_behind_links_to_another_disk_are_withdrawn_as_well(crawl: Path) -> None:

@@ -10,10 +10,13 @@ from t5repro.data.crawl_lists import (
     Fetch,
     evenly_spaced,
     files_of_shard,
+    is_wat,
     local_copies,
     read_path_list,
     sample_of_crawl,
     shard_of_crawl,
+    wat_name,
+    wat_of_crawl,
 )
 from t5repro.data.transfer import AbsentError, TransferError
 from t5repro.errors import RawDataError
@@ -84,6 +87,37 @@ def test_a_listed_link_out_of_the_folder_is_refused_and_one_inside_it_is_read(
         read = shard(path_list, 0, 1, prefix=str(prefix))
         assert [path.name for path in read.paths] == ["a", "absent", "b", "nul\0"]
         assert read.refused == ("c", "d/secret")
+
+
+def test_a_wat_file_has_the_name_that_common_crawl_gives_it(tmp_path: Path) -> None:
+    segment = "crawl-data/CC-MAIN-2019-18/segments/1"
+    assert wat_name(f"{segment}/wet/a-00000.warc.wet.gz") == f"{segment}/wat/a-00000.warc.wat.gz"
+    assert wat_name("a.wet") == "a.wat"
+    assert [is_wat(name) for name in ("a.warc.wat.gz", "b.wat", "wat/a.wet", "wat")] == [
+        *(True, True),
+        *(False, False),
+    ]
+    with pytest.raises(RawDataError, match="a.warc.gz: c4.signals.source is wat"):
+        wat_name("wet/a.warc.gz")
+
+
+def test_the_wat_files_of_a_job_stand_in_the_order_of_its_wet_files(tmp_path: Path) -> None:
+    path_list = write_list(tmp_path, "wet/b.wet.gz", "../c.wet", "wet/a.wet.gz")
+    prefix = "https://host/"
+    remote = wat_of_crawl(shard(path_list, 0, 1, prefix), (), (), prefix=prefix)
+    assert remote.paths == (Path("wat/a.wat.gz"), Path("wat/b.wat.gz"))
+    assert remote.addresses[remote.paths[0]] == "https://host/wat/a.wat.gz"
+    local = wat_of_crawl(shard(path_list, 0, 1), (), (), prefix="crawl")
+    assert local == CrawlFiles((Path("crawl/wat/a.wat.gz"), Path("crawl/wat/b.wat.gz")), {})
+    wet, wat = [Path("z/b.wet"), Path("a.wet")], [Path("y/b.wat"), Path("x/a.wat")]
+    files = shard_of_crawl(wet, None, prefix="", shard=0, shards=1)
+    assert wat_of_crawl(files, wet, wat, prefix="").paths == (Path("x/a.wat"), Path("y/b.wat"))
+    with pytest.raises(RawDataError, match="2 WET files and 1 WAT files"):
+        wat_of_crawl(files, wet, wat[:1], prefix="")
+    (tmp_path / "wat").mkdir()
+    (tmp_path / "wat/a.wat.gz").symlink_to("/etc/hostname")
+    with pytest.raises(RawDataError, match=r"a\.wat\.gz is a link out of c4\.crawl_prefix"):
+        wat_of_crawl(shard(path_list, 0, 1, str(tmp_path)), (), (), prefix=tmp_path.as_posix())
 
 
 def test_files_without_a_list_are_ordered_by_name() -> None:

@@ -27,6 +27,7 @@ OPEN = {
     "2.5.synthetic",
     "2.6.other",
     "3.1.signatory",
+    "3.1.signals",
 }
 
 
@@ -81,6 +82,28 @@ def test_every_value_is_a_count_of_the_run_and_the_rest_is_open_by_name(made: Pa
     assert {key for key, field in summary.items() if field["open"]} >= OPEN
     assert all(field["value"] is None for field in summary.values() if field["open"])
     assert all(field["source"] for field in summary.values())
+
+
+def test_signals_of_pages_stand_with_what_was_done_about_them(made: Path) -> None:
+    path = made / CORPUS / "manifest.json"
+    values = read_json(path)
+    values["counters"]["signals"] = {"noai": 1200, "unknown": 3, "mentions_licence_link": 4}
+    values["counters"]["rules"].insert(
+        1, {"rule": "signals", "unit": "pages", "in": 10, "dropped": {"signal_noai": 2}, "kept": 8}
+    )
+    write_json(path, values)
+    summary = fields()
+    assert summary["3.1.signals"]["value"] == (
+        "pages that were read, kept or not: mentions_licence_link 4, noai 1,200, unknown 3"
+    )
+    assert summary["3.1.opt_outs"]["value"] == (
+        "2 pages withdrawn on request were dropped; 2 by a signal of the page"
+    )
+    assert commands.export("croissant", output=Path("croissant.json")) == 0
+    document = read_json(Path("croissant.json"))
+    assert "'noai': 1200" in str(document["rai:dataLimitations"]).replace('"', "'")
+    assert "mentions and no licences" in str(document["rai:dataLimitations"])
+    assert "signals: 8 of 10 pages kept" in str(document["rai:dataPreprocessingProtocol"])
 
 
 def test_the_largest_domains_stand_beside_the_document(made: Path) -> None:

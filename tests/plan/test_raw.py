@@ -8,7 +8,7 @@ import pytest
 from t5repro.config.experiments import settings_by_name
 from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
-from t5repro.errors import SettingsError
+from t5repro.errors import RawDataError, SettingsError
 from t5repro.plan.run_plan import RunPlan
 
 
@@ -39,6 +39,50 @@ def test_a_withdrawn_file_leaves_its_place_empty() -> None:
     plan = RunPlan(rest.settings, lambda: whole.settings)
     wet = [job.inputs["wet"] for job in plan.jobs("c4_clean", "a")]
     assert wet == [["data/crawl/2.wet"], ["data/crawl/1.wet"]]
+
+
+PAIRS = [f"crawl/{number}.warc.{kind}.gz" for number in range(3) for kind in ("wet", "wat")]
+WITH_WAT = {"clean_shards": 2, "crawl": ["crawl/*"], "signals": {"source": "wat"}}
+
+
+def test_a_job_reads_the_wat_file_beside_each_of_its_wet_files() -> None:
+    plan = run_of(*PAIRS, c4={**WITH_WAT, "punkt_training": True, "punkt_sample_files": 2})
+    jobs = [job.inputs for job in plan.jobs("c4_clean", "a")]
+    assert [job["wet"] for job in jobs] == [
+        ["data/crawl/0.warc.wet.gz", "data/crawl/2.warc.wet.gz"],
+        ["data/crawl/1.warc.wet.gz"],
+    ]
+    assert [[name.replace(".wat", ".wet") for name in job["wat"]] for job in jobs] == [
+        job["wet"] for job in jobs
+    ]
+    (punkt,) = plan.jobs("c4_punkt", "a")
+    assert punkt.inputs["wat"] == ["data/crawl/0.warc.wat.gz", "data/crawl/1.warc.wat.gz"]
+    # Beside their WET files they are no WET files, whatever is read of them.
+    plain = run_of(*PAIRS, c4={**WITH_WAT, "signals": {}})
+    assert [job.inputs["wat"] for job in plain.jobs("c4_clean", "a")] == [[], []]
+    assert [job.inputs["wet"] for job in plain.jobs("c4_clean", "a")] == [j["wet"] for j in jobs]
+
+
+def test_a_withdrawn_wet_file_takes_its_wat_file_out_of_the_job() -> None:
+    whole, rest = run_of(*PAIRS, c4=WITH_WAT), run_of(*PAIRS[1:], c4=WITH_WAT)
+    plan = RunPlan(rest.settings, lambda: whole.settings)
+    assert [job.inputs["wat"] for job in plan.jobs("c4_clean", "a")] == [
+        ["data/crawl/2.warc.wat.gz"],
+        ["data/crawl/1.warc.wat.gz"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (PAIRS[:-1], "data.sources does not list 'crawl/2.warc.wat.gz', the WAT file of a WET"),
+        (("crawl/1.gz", "crawl/2.gz"), "the name of a WAT file is made from that of its WET file"),
+    ],
+)
+def test_an_absent_wat_file_is_an_error_before_the_run(files: list[str], message: str) -> None:
+    plan = run_of(*files, c4=WITH_WAT)
+    with pytest.raises((SettingsError, RawDataError), match=message):
+        plan.jobs("c4_clean", "a")
 
 
 @pytest.mark.parametrize(

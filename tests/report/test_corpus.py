@@ -79,6 +79,19 @@ def test_the_share_of_a_reason_is_relative_to_the_input_of_its_step(tmp_path: Pa
     assert (least.name, least.share) == ("lorem ipsum", "10.0 %")
 
 
+def test_signals_are_shares_of_the_pages_that_reading_kept(tmp_path: Path) -> None:
+    (without,) = corpora({"baseline": manifest(tmp_path / "1", COUNTERS)})
+    assert without.signals == ()
+    signals = {"noai": 20, "unknown": 250, "mentions_licence_link": 0}
+    (corpus,) = corpora({"baseline": manifest(tmp_path / "2", {**COUNTERS, "signals": signals})})
+    assert corpus.read_pages == "1,000"
+    assert [(signal.name, signal.count, signal.share) for signal in corpus.signals] == [
+        ("unknown", "250", "25.0 %"),
+        ("noai", "20", "2.0 %"),
+        ("mentions licence link", "0", "0.0 %"),
+    ]
+
+
 def test_languages_have_their_size(tmp_path: Path) -> None:
     (corpus,) = corpora({"baseline": manifest(tmp_path, COUNTERS)})
     assert corpus.languages[0].train_characters == "123,456"

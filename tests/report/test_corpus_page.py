@@ -144,6 +144,19 @@ def test_kept_and_dropped_pages_name_their_record_and_link_to_its_file(
     assert "trace.html" not in page_of(settings, files, trace="")
 
 
+def test_signals_of_pages_have_a_table_if_they_were_read(
+    settings: Settings, files: CorpusFiles
+) -> None:
+    assert "signals" not in page_of(settings, files)
+    corpus = json.loads(json.dumps(CORPUS))
+    corpus["counters"]["signals"] = {"noai": 1, "unknown": 2, "mentions_licence_link": 3}
+    Path("c4/manifest.json").write_text(json.dumps(corpus), encoding="utf-8")
+    words = Words(page_of(settings, files))
+    assert "#signals" in words.links
+    assert words.text.count("mentions licence link") == words.text.count("Signals of pages") == 1
+    assert "no licences" in words.text
+
+
 def test_each_objective_of_the_run_has_its_rows_once(
     settings: Settings, files: CorpusFiles
 ) -> None:

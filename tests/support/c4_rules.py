@@ -45,6 +45,7 @@ def build_corpus(
     select=None,
     punkt=None,
     bad_words=None,
+    wat=(),
     session=None,
 ):
     """Run the three rules below a folder; return the folder of the corpus.
@@ -58,13 +59,15 @@ def build_corpus(
         select: lists of `c4.select`.
         punkt: language -> Punkt parameters.
         bad_words: language -> list.
+        wat: WAT file of each WET file.
         session: Spark session; None uses this machine.
     """
     lists = {"punkt": punkt or {}, "bad_words": bad_words or {}}
     cleaned = []
     for number in range(shards):
         files = wet[number::shards][::order]
-        job = clean_job(folder, settings, number, wet=files, select=select or {}, **lists)
+        crawl = {"wet": files, "wat": wat[number::shards][::order]}
+        job = clean_job(folder, settings, number, **crawl, select=select or {}, **lists)
         cleaned.extend(job.pages)
         clean_shard(job) if session is None else steps.clean_shard(session, job)
     job = dedup_job(folder, settings, cleaned[::order])

@@ -1,7 +1,8 @@
 """From WET files to the corpus: train Punkt, clean pages shard by shard, find duplicates, write by
 language.
 
-READS     {data.folder}/crawl/...                        WET files, or a list of their paths
+READS     {data.folder}/crawl/...                        WET files, or a list of their paths; WAT files
+                                                         on demand
           results/{run}/corpus/{node}/...                rows of own text, if the run has it
           withdrawn/pages.yaml                           URLs and domains to leave out
           {data.folder}/...                              lists of bad words, domains, addresses;

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from t5repro.audit.token_documents import TokenDocument, documents_of
+from t5repro.data.crawl_lists import names_of_part
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.lineage.graph import Artifact, Graph, Job
 
@@ -128,9 +129,10 @@ def find_pages(
         ]
         # A dictionary in place of a set: the order of the files stays.
         for name in {page.file: None for page in matches}:
-            # The cleaned file has the name of the WET file, the manifest its path and hash.
-            if (file := _input_named(job, name)) is not None:
-                raw_files[file.path] = file
+            # The cleaned file has the name of the WET file, the manifest its path and hash. A WAT
+            # file has title, headers and links of the page.
+            files = (_input_named(job, part) for part in names_of_part(name))
+            raw_files.update((file.path, file) for file in files if file is not None)
         pages += matches
     return tuple(pages), tuple(raw_files.values())
 

@@ -22,6 +22,7 @@ from t5repro.c4.reasons import WITHDRAWN
 from t5repro.c4.wet.redact import count_texts, is_wet
 from t5repro.config.sections.corpus import TextRows
 from t5repro.config.withdrawn import FILES, PAGES, WithdrawnPages, read_pages
+from t5repro.data.crawl_lists import is_wat
 from t5repro.errors import LineageError
 from t5repro.files import read_file, sha256_of
 from t5repro.lineage.dvc_cache import left_on_remotes, object_path
@@ -237,4 +238,4 @@ def _raw_texts(path: Path, name: str, readings: Sequence[TextRows], pages: Withd
         # Own text may be read twice, with other columns; a row has one id in both.
         rows = (row for settings in readings for row in read_rows(path, name, settings))
         return len({row.id for row in rows if row.text and pages.holds(row.id)})
-    return count_texts(path, pages.holds) if is_wet(path) else 0
+    return count_texts(path, pages.holds) if is_wet(path) or is_wat(name) else 0

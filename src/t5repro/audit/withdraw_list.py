@@ -24,6 +24,7 @@ from t5repro.audit.withdraw import carry_out, file_entries, plan
 from t5repro.audit.withdrawal import Withdrawal
 from t5repro.c4.wet.redact import is_wet, urls_of_records
 from t5repro.config.withdrawn import PAGES, WithdrawnPages, read_pages
+from t5repro.data.crawl_lists import names_of_part
 from t5repro.errors import LineageError
 from t5repro.files import sha256_of
 from t5repro.lineage import impact as forward
@@ -144,7 +145,8 @@ def _targets(
     for page in pages:
         for key in withdrawn.entries_of(page.url):
             targets[key].pages.add((page.file, page.record))
-            targets[key].files.update((file.path, file) for file in by_name[page.file])
+            files_of_page = (file for name in names_of_part(page.file) for file in by_name[name])
+            targets[key].files.update((file.path, file) for file in files_of_page)
     _add_uncleaned(graph, root, withdrawn, targets)
     _add_steps(graph, root, withdrawn, targets)
     return targets

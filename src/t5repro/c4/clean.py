@@ -6,7 +6,6 @@ drops has a row too: if it is the newest of its URL, no older copy replaces it.
 Source: released code, ``c4.C4._get_pages_pcollection``.
 """
 
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,6 +20,14 @@ from t5repro.c4 import tables
 from t5repro.c4.dedup.spans import Unit, hashed_unit, line_keys, span_keys
 from t5repro.c4.keys import md5, normalize_url
 from t5repro.c4.malloc import return_freed_memory
+from t5repro.c4.page_signals import (
+    NO_SIGNALS,
+    clean_unreserved,
+    limits_of,
+    new_tally,
+    signals_by_file,
+    wat_files,
+)
 from t5repro.c4.prefetch import overlapped
 from t5repro.c4.reasons import KEPT, LINE_REASONS
 from t5repro.c4.samples import Samples
@@ -29,7 +36,7 @@ from t5repro.c4.text.language import Detected
 from t5repro.c4.text.rules import Cleaned, CleanRules, first_dropped_lines, line_lists, load_rules
 from t5repro.c4.text.sentences import Splitters, parameter_files
 from t5repro.c4.wet.gzip_members import Limits
-from t5repro.c4.wet.pages import Page
+from t5repro.c4.wet.pages import Page, SignalsOf
 from t5repro.c4.wet.reader import CleanTally, FilePage, Reader, groups, megabytes
 from t5repro.c4.wet.url_filter import UrlReason, url_filter
 from t5repro.config.withdrawn import read_pages as read_withdrawn
@@ -42,7 +49,7 @@ from t5repro.data.crawl_lists import (
     shard_of_crawl,
 )
 from t5repro.errors import ArtifactError
-from t5repro.files import describe_file, write_manifest
+from t5repro.files import write_manifest
 from t5repro.jobs.corpus import CleanJob
 from t5repro.progress import Progress, announce
 
@@ -59,6 +66,7 @@ class Cleaner(NamedTuple):
         reads_warc_1_1: whether files of WARC/1.1 are read.
         url_reason: returns the reason to skip a normalised URL; None reads every page.
         is_withdrawn: returns whether the page of a URL is withdrawn; None without a list.
+        drop: signals that drop a page (`c4.signals.drop`).
     """
 
     rules: CleanRules
@@ -67,6 +75,7 @@ class Cleaner(NamedTuple):
     reads_warc_1_1: bool = True
     url_reason: UrlReason | None = None
     is_withdrawn: Callable[[str], bool] | None = None
+    drop: Sequence[str] = ()
 
 
 def clean_shard(job: CleanJob) -> None:
@@ -77,34 +86,44 @@ def clean_shard(job: CleanJob) -> None:
         RawDataError: a list or the Punkt parameters cannot be read, or a download fails.
     """
     cleaner = load_cleaner(job)
-    crawl = crawl_of(job)
+    c4, crawl = job.settings.c4, crawl_of(job)
     tally, total = start_tally(job, crawl), CleanTally()
     work = job.work or default_work(job.manifest)
-    wet: dict[str, Mapping[str, Any]] = {}
+    files: dict[str, Mapping[str, Any]] = {}
     for number, output in enumerate(job.pages):
-        # One output at a time, so the disk holds the WET files of one, not of the whole job.
-        with local_copies(_files_of_output(job, crawl, number), work / output.stem) as copies:
-            _clean_files(copies, output, cleaner, tally)
-            for file, path in copies.paths.items():
-                # A missing file is counted as a fault and is not an input. `isfile` is also False
-                # for a listed name that no file can have, such as one with a NUL byte.
-                if os.path.isfile(file):
-                    wet[path.as_posix()] = {**describe_file(file), "path": path.as_posix()}
+        part = _files_of_output(job, crawl, number)
+        # One output at a time, so the disk holds the files of one, not of the whole job.
+        with (
+            local_copies(part, work / output.stem) as wet,
+            signals_by_file(c4, wat_files(job, part), work / f"{output.stem}-wat", tally) as (
+                signals,
+                wat,
+            ),
+        ):
+            _clean_files(wet, output, cleaner, tally, signals)
+            files |= {**wet.described(), **wat.described()}
         # Each output stores its own counts; the manifest has their sum.
         total.merge(tally.to_json())
-        tally = CleanTally(job.settings.c4.on_bad_record)
+        tally = new_tally(c4)
     # Downloads outlive a failed job, so that a rerun does not fetch them again.
     shutil.rmtree(work, ignore_errors=True)
-    write_clean_manifest(job, crawl, wet, total)
+    write_clean_manifest(job, crawl, files, total)
 
 
-def _clean_files(copies: LocalCopies, output: Path, cleaner: Cleaner, tally: CleanTally) -> None:
+def _clean_files(
+    copies: LocalCopies,
+    output: Path,
+    cleaner: Cleaner,
+    tally: CleanTally,
+    signals: Iterator[SignalsOf | None],
+) -> None:
     """Write the cleaned pages of WET files into one file."""
     with (
         Progress("c4_clean", total=megabytes(copies), unit="MB") as progress,
         cleaned_writer(output, tally) as writer,
     ):
-        batches = cleaned_batches(copies.as_they_arrive(), cleaner, tally, progress=progress)
+        files = copies.as_they_arrive()
+        batches = cleaned_batches(files, cleaner, tally, signals=signals, progress=progress)
         # A thread compresses and writes a row group while the next one is cleaned.
         for _ in overlapped(writer.write_table, tables.row_groups(batches)):
             pass
@@ -138,10 +157,11 @@ def load_cleaner(job: CleanJob) -> Cleaner:
     return Cleaner(
         load_rules(c4.clean, Splitters(job.punkt, only=c4.punkt_language), job.bad_words),
         hashed_unit(c4.dedup),
-        Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        limits_of(c4),
         c4.warc_1_1 == "read",
         url_filter(job.select.get("domains"), job.select.get("urls")),
         withdrawn.holds if withdrawn else None,
+        c4.signals.drop,
     )
 
 
@@ -157,7 +177,7 @@ def start_tally(job: CleanJob, crawl: CrawlFiles) -> CleanTally:
             f"c4_clean has {len(job.pages)} files to write, but c4.clean_parts is {count}; pass "
             "as many to --output"
         )
-    tally = CleanTally(job.settings.c4.on_bad_record)
+    tally = new_tally(job.settings.c4)
     tally.add_refused(crawl.refused)
     return tally
 
@@ -171,22 +191,23 @@ def cleaned_writer(output: Path, tally: CleanTally) -> AbstractContextManager[An
             tables.COUNTS_KEY: tally.read,
             tables.SAMPLES_KEY: tally.samples.to_json(),
             tables.FAULTS_KEY: tally.faults.to_json(),
+            **({tables.SIGNALS_KEY: tally.signals} if tally.signals else {}),
         },
     )
 
 
 def write_clean_manifest(
-    job: CleanJob, crawl: CrawlFiles, wet: Mapping[str, Mapping[str, Any]], tally: CleanTally
+    job: CleanJob, crawl: CrawlFiles, files: Mapping[str, Mapping[str, Any]], tally: CleanTally
 ) -> None:
     """Write the manifest of a cleaning job.
 
     Args:
         job: the job.
         crawl: its WET files.
-        wet: path -> description of each WET file that exists (`files.describe_file`).
+        files: path -> description of each WET and WAT file that exists (`files.describe_file`).
         tally: counts of all files.
     """
-    names = [path.as_posix() for path in crawl.paths]
+    names = [path.as_posix() for path in (*crawl.paths, *wat_files(job, crawl).paths)]
     if faults := tally.faults.summary():
         announce(f"c4_clean: faults of the crawl ({faults}); see {job.manifest}")
     # An empty list is no input: a run without withdrawals keeps its manifest.
@@ -196,7 +217,7 @@ def write_clean_manifest(
         rule="c4_clean",
         settings=job.settings.model_dump(mode="json"),
         inputs=[
-            *(wet[name] for name in names if name in wet),
+            *(files[name] for name in names if name in files),
             *parameter_files(job.punkt),
             *line_lists(job.settings.c4.clean, job.bad_words),
             *withdrawn,
@@ -208,14 +229,20 @@ def write_clean_manifest(
 
 
 def cleaned_batches(
-    files: Iterable[Path], cleaner: Cleaner, tally: CleanTally, *, progress: Progress | None = None
+    files: Iterable[Path],
+    cleaner: Cleaner,
+    tally: CleanTally,
+    *,
+    signals: Iterator[SignalsOf | None] = NO_SIGNALS,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
     """Yield rows of `tables.CLEANED`, with the bytes of each page's text before cleaning.
 
     Args:
         files: WET files, ordered.
         cleaner: the rules.
-        tally: counts pages, lines and faults.
+        tally: counts pages, lines, signals and faults.
+        signals: returns the signals of the pages of each file.
         progress: shows bytes and pages.
 
     Raises:
@@ -232,9 +259,14 @@ def cleaned_batches(
         is_withdrawn=cleaner.is_withdrawn,
         progress=progress,
     )
-    pages = groups(page for path in files for page in reader.usable_pages(path))
+    read = (
+        page
+        for path, signals_of in zip(files, signals, strict=False)
+        for page in reader.usable_pages(path, signals_of)
+    )
+    clean = partial(clean_unreserved, drop=cleaner.drop) if cleaner.drop else clean_pages
     # Generators all the way: memory has a few groups of pages, whatever the size of the crawl.
-    cleaned = (clean_pages(group, rules) for group in pages)
+    cleaned = (clean(group, rules) for group in groups(read))
     yield from batches_of(cleaned, partial(languages_of, rules=rules), cleaner, tally)
 
 

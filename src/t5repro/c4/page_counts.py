@@ -5,7 +5,7 @@ counts here. The manifest of a cleaned shard counts every copy (`clean`).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from t5repro.c4 import reasons
@@ -26,6 +26,7 @@ class PageCounts:
             without their text: a manifest is kept longer than a page that is withdrawn.
         faults: faults of the WET files.
         pages: pages by reason.
+        signals: read pages by signal, every copy of a URL; empty if signals were not read.
         lines: lines of the newest pages, by `tables.LINE_COUNTS`.
         units: units of text, compared and removed.
         detected: pages by language, before bad words.
@@ -40,6 +41,7 @@ class PageCounts:
         self.kept = Samples()
         self.faults = FaultLog()
         self.pages: Counter[str] = Counter()
+        self.signals: Counter[str] = Counter()
         self.lines: Counter[str] = Counter()
         self.units: Counter[str] = Counter()
         self.detected: Counter[str] = Counter()
@@ -79,6 +81,7 @@ class PageCounts:
     def _counters(self) -> dict[str, Counter[str]]:
         return {
             "pages": self.pages,
+            "signals": self.signals,
             "lines": self.lines,
             "units": self.units,
             "detected": self.detected,
@@ -107,6 +110,7 @@ class PageCounts:
             "detector": language.detector_version(),
             "samples": self.samples.readable(),
             "kept": self.kept.pages(),
+            **({"signals": dict(self.signals)} if self.signals else {}),
         }
 
     def _language(self, name: str) -> dict[str, Any]:
@@ -140,7 +144,7 @@ class PageCounts:
         c4 = settings.c4
         pages = self.pages["read"]
 
-        def page_rule(name: str, drops: tuple[str, ...]) -> dict[str, Any]:
+        def page_rule(name: str, drops: Sequence[str]) -> dict[str, Any]:
             nonlocal pages
             rule = _rule(name, "pages", pages, {reason: self.pages[reason] for reason in drops})
             pages = rule["kept"]
@@ -150,6 +154,8 @@ class PageCounts:
             yield page_rule("withdrawn", (reasons.WITHDRAWN,))
         yield page_rule("read", reasons.READ_REASONS)
         yield page_rule("newest_of_url", (reasons.DUPLICATE_URL,))
+        if by_signal := [name for name in reasons.SIGNAL_REASONS.values() if self.pages[name]]:
+            yield page_rule("signals", by_signal)
         if c4.clean.enabled or c4.clean.min_paragraphs:
             lines = {reason: self.lines[f"lines_{reason}"] for reason in LINE_REASONS}
             all_lines = self.lines["kept_lines"] + sum(lines.values())

@@ -148,6 +148,7 @@ class PageFilter:
         """
         self.counts.pages.update(tables.metadata_of(parquet, tables.COUNTS_KEY, path))
         self.counts.samples.merge(tables.metadata_of(parquet, tables.SAMPLES_KEY, path))
+        self.counts.signals.update(tables.signals_of(parquet))
         self.counts.faults.merge(tables.metadata_of(parquet, tables.FAULTS_KEY, path))
 
     def apply(self, first_row: int, batch: pa.RecordBatch, removals: Removals) -> pa.RecordBatch:

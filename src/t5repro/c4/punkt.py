@@ -13,7 +13,6 @@ cleaning counts sentences. The training text consists of
 The parameters therefore depend on the crawl and the settings, and not on any order.
 """
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,17 @@ from typing import Any
 from nltk.tokenize.punkt import PunktTrainer
 
 from t5repro.c4.keys import md5
+from t5repro.c4.page_signals import drop_reason, limits_of, signals_by_file, wat_files
 from t5repro.c4.text import language
 from t5repro.c4.text.fast_rules import clean_body
 from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
-from t5repro.c4.wet.gzip_members import Limits
+from t5repro.c4.wet.pages import SignalsOf
 from t5repro.c4.wet.reader import CleanTally, Reader, groups, megabytes
 from t5repro.config.sections.c4 import PUNKT_FILES, CleanSettings, languages_to_train
 from t5repro.config.withdrawn import read_pages as read_withdrawn
 from t5repro.data.crawl_lists import CrawlFiles, default_work, local_copies, sample_of_crawl
-from t5repro.files import describe_file, write_manifest, write_text
+from t5repro.files import write_manifest, write_text
 from t5repro.jobs.corpus import PunktJob
 from t5repro.progress import Progress
 
@@ -49,17 +49,18 @@ def train_punkt(job: PunktJob) -> None:
     """
     c4 = job.settings.c4
     samples = {name: _Sample(c4.punkt_sample_chars) for name in languages_to_train(c4)}
-    with local_copies(_crawl_sample(job), job.work or default_work(job.manifest)) as copies:
-        files = copies.as_they_arrive()
-        with Progress("c4_punkt", total=megabytes(copies), unit="MB") as progress:
-            for rank, text, name in _pages_by_language(job, files, progress):
+    crawl, tally = _crawl_sample(job), CleanTally()
+    work = job.work or default_work(job.manifest)
+    with (
+        local_copies(crawl, work) as wet,
+        signals_by_file(c4, wat_files(job, crawl), work / "wat", tally) as (signals, wat),
+    ):
+        files = zip(wet.as_they_arrive(), signals, strict=False)
+        with Progress("c4_punkt", total=megabytes(wet), unit="MB") as progress:
+            for rank, text, name in _pages_by_language(job, files, tally, progress):
                 if name in samples:
                     samples[name].add(rank, text)
-        inputs: list[Any] = [
-            {**describe_file(file), "path": path.as_posix()}
-            for file, path in copies.paths.items()
-            if os.path.isfile(file)  # a listed name may be none that a file can have
-        ]
+        inputs: list[Any] = [*wet.described().values(), *wat.described().values()]
     outputs: list[Path] = []
     counters: dict[str, Any] = {}
     for name, sample in sorted(samples.items()):
@@ -119,7 +120,10 @@ def _crawl_sample(job: PunktJob) -> CrawlFiles:
 
 
 def _pages_by_language(
-    job: PunktJob, files: Iterable[Path], progress: Progress
+    job: PunktJob,
+    files: Iterable[tuple[Path, SignalsOf | None]],
+    tally: CleanTally,
+    progress: Progress,
 ) -> Iterator[tuple[Rank, str, str]]:
     """Yield rank, cleaned text and language of the pages in a clear language."""
     c4 = job.settings.c4
@@ -129,13 +133,17 @@ def _pages_by_language(
     withdrawn = read_withdrawn(job.withdrawn)
     reader = Reader(
         c4.clean.max_page_chars,
-        CleanTally(),
-        limits=Limits(c4.limits.record_chars, c4.limits.member_bytes, c4.limits.gzip_expansion),
+        tally,
+        limits=limits_of(c4),
         reads_warc_1_1=c4.warc_1_1 == "read",
         is_withdrawn=withdrawn.holds if withdrawn else None,
         progress=progress,
     )
-    for group in groups(page for path in files for page in reader.usable_pages(path)):
+    pages = (page for path, signals in files for page in reader.usable_pages(path, signals))
+    if c4.signals.drop:
+        reason_of = drop_reason(c4.signals.drop)
+        pages = (page for page in pages if not reason_of(page[1]))
+    for group in groups(pages):
         texts = [clean_body(page.body, rules, page.has_other_newlines).text for _, page in group]
         languages = language.detect_languages(texts)
         for (file, page), text, detected in zip(group, texts, languages, strict=True):

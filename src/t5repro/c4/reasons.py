@@ -24,6 +24,28 @@ READ_REASONS = (*RECORD_REASONS, DOMAIN_NOT_LISTED, URL_NOT_LISTED)
 # A newer copy of the page exists.
 DUPLICATE_URL = "duplicate_url"
 
+# Signals of a page (D-060). `c4.signals.drop` drops it for one of the first five, for the first of
+# them in this order; mentions are counted only.
+TDM_RESERVED = "tdm_reserved"
+USAGE_REFUSED = "usage_refused"
+NOAI = "noai"
+NOINDEX = "noindex"
+UNKNOWN = "unknown"  # the page has no record in its WAT file
+MENTIONS_LICENCE_LINK = "mentions_licence_link"
+MENTIONS_CREATIVE_COMMONS = "mentions_creative_commons"
+MENTIONS_RIGHTS_RESERVED = "mentions_all_rights_reserved"
+SIGNALS = (
+    TDM_RESERVED,
+    USAGE_REFUSED,
+    NOAI,
+    NOINDEX,
+    UNKNOWN,
+    MENTIONS_LICENCE_LINK,
+    MENTIONS_CREATIVE_COMMONS,
+    MENTIONS_RIGHTS_RESERVED,
+)
+SIGNAL_REASONS = {signal: f"signal_{signal}" for signal in SIGNALS[:5]}
+
 # Cleaning: lines.
 LONG_WORD = "long_word"
 NO_TERMINAL_PUNCTUATION = "no_terminal_punctuation"

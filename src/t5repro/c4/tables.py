@@ -67,6 +67,7 @@ DICTIONARY_COLUMNS = {"file", "reason", "language"}.union(LINE_COUNTS[1:])
 COUNTS_KEY = b"t5repro.counts"  # pages read, units compared
 SAMPLES_KEY = b"t5repro.samples"  # examples of dropped pages and lines
 FAULTS_KEY = b"t5repro.faults"  # faults of the WET files
+SIGNALS_KEY = b"t5repro.signals"  # pages by signal, if signals were read
 SPLIT_KEY = b"t5repro.split"  # split of all pages of a cleaned file, if the user states it
 SHARD_KEY = b"t5repro.shard"  # name and number of pages of the cleaned file of the decisions
 
@@ -210,6 +211,13 @@ def split_of(parquet: pq.ParquetFile) -> str:
     metadata = parquet.metadata.metadata or {}
     split: str = json.loads(metadata.get(SPLIT_KEY, b'""'))
     return split
+
+
+def signals_of(parquet: pq.ParquetFile) -> dict[str, int]:
+    """Return pages by signal of a cleaned file; none if signals were not read."""
+    metadata = parquet.metadata.metadata or {}
+    signals: dict[str, int] = json.loads(metadata.get(SIGNALS_KEY, b"{}"))
+    return signals
 
 
 def metadata_of(parquet: pq.ParquetFile, key: bytes, path: Path) -> Any:

@@ -8,18 +8,19 @@ and sampled by `evenly_spaced`, so this module decides which pages a job reads.
 import contextlib
 import gzip
 import io
+import os
 import queue
 import shutil
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
 from t5repro.data.paths import leaves_folder, linked_target
 from t5repro.data.transfer import ADDRESSES, AbsentError, copy_path, fetch_address
 from t5repro.errors import RawDataError
-from t5repro.files import by_name
+from t5repro.files import by_name, describe_file
 
 MAX_LIST_BYTES = 1 << 28  # the lists of Common Crawl have 10 MB for 72,000 files
 File = TypeVar("File")  # a path or its text
@@ -94,6 +95,70 @@ def sample_of_crawl(
         return CrawlFiles(tuple(by_name(files)), {})
     names = [name for name in read_path_list(path_list) if not leaves_folder(name)]
     return _resolved(evenly_spaced(names, count), prefix)
+
+
+def is_wat(name: str) -> bool:
+    """Return whether a raw file is a WAT file, by its name."""
+    return ".wat" in PurePosixPath(name).suffixes
+
+
+def wat_name(name: str) -> str:
+    """Return the name of the WAT file beside a WET file, as Common Crawl names both.
+
+    ``wet/part.warc.wet.gz`` -> ``wat/part.warc.wat.gz``
+
+    Raises:
+        RawDataError: the name does not say that it is one of a WET file.
+    """
+    path = PurePosixPath(name)
+    if ".wet" not in path.suffixes:
+        raise RawDataError(
+            f"{name}: c4.signals.source is wat, and the name of a WAT file is made from that of "
+            "its WET file, such as part.warc.wet.gz; name the WET file so, or set "
+            "c4.signals.source to none or text"
+        )
+    parts = ["wat" if part == "wet" else part for part in path.parts[:-1]]
+    stem, _, ending = path.name.rpartition(".wet")
+    return PurePosixPath(*parts, f"{stem}.wat{ending}").as_posix()
+
+
+def names_of_part(name: str) -> list[str]:
+    """Return the name of a WET file and that of its WAT file; of any other file its name."""
+    return [name, wat_name(name)] if ".wet" in PurePosixPath(name).suffixes else [name]
+
+
+def wat_of_crawl(
+    crawl: CrawlFiles, wet: Sequence[Path], wat: Sequence[Path], *, prefix: str
+) -> CrawlFiles:
+    """Return the WAT file of each WET file of a job, in their order.
+
+    Args:
+        crawl: the WET files.
+        wet: WET files of the job, if the caller divided the crawl (`c4.crawl`).
+        wat: WAT file of each of them.
+        prefix: folder or address before each listed path (`c4.crawl_prefix`).
+
+    Raises:
+        RawDataError: the files are not pairs, a listed name is not one of a WET file, or a WAT
+            file is a link out of the folder.
+    """
+    if len(wet) != len(wat):
+        raise RawDataError(
+            f"{len(wet)} WET files and {len(wat)} WAT files: c4.signals.source is wat, so each WET "
+            "file needs its WAT file, in the same order"
+        )
+    if wet:
+        of_wet = dict(zip(wet, wat, strict=True))
+        return CrawlFiles(tuple(of_wet[path] for path in crawl.paths), {})
+    if crawl.addresses:
+        names = [Path(wat_name(path.as_posix())) for path in crawl.paths]
+        return CrawlFiles(tuple(names), {name: prefix + name.as_posix() for name in names})
+    folder = Path(prefix)
+    paths = [folder / wat_name(path.relative_to(folder).as_posix()) for path in crawl.paths]
+    for path in paths:
+        if linked_target(path, folder):
+            raise RawDataError(f"{path} is a link out of c4.crawl_prefix; put the file there")
+    return CrawlFiles(tuple(paths), {})
 
 
 def read_path_list(path: Path) -> list[str]:
@@ -192,6 +257,18 @@ class LocalCopies(threading.Thread):
             if self._addresses and (error := self._outcomes.get()):
                 raise error
             yield path
+
+    def described(self) -> dict[str, Mapping[str, Any]]:
+        """Return path in the list -> description (`files.describe_file`) of each file.
+
+        A missing file is counted as a fault and is no input. `isfile` is also False for a listed
+        name that no file can have, such as one with a NUL byte.
+        """
+        return {
+            path.as_posix(): {**describe_file(file), "path": path.as_posix()}
+            for file, path in self.paths.items()
+            if os.path.isfile(file)
+        }
 
     def stop(self) -> None:
         """Begin no other transfer."""

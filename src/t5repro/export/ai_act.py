@@ -23,6 +23,7 @@ from t5repro.export.corpus_facts import (
     language_counts,
     origins_of,
     rule_counts,
+    signal_counts,
     train_tokens,
 )
 from t5repro.export.facts import Run, manifest_hash, pretty
@@ -191,14 +192,17 @@ def _domains(contents: Contents | None) -> str | None:
 
 def _processing(run: Run, corpus: Job) -> list[Field]:
     rules = "counter `rules` of the rule `c4`"
-    withdrawn, bad_words = dropped(corpus, "withdrawn"), dropped(corpus, "bad_words")
+    bad_words = dropped(corpus, "bad_words")
     return [
         Field("3.1.signatory", "signatory of the code of practice", None, "the provider"),
         Field(
-            "3.1.opt_outs",
-            "measures to respect reservations of rights",
-            None if withdrawn is None else f"{withdrawn:,} pages withdrawn on request were dropped",
-            rules,
+            "3.1.opt_outs", "measures to respect reservations of rights", _opt_outs(corpus), rules
+        ),
+        Field(
+            "3.1.signals",
+            "reservations and licences that pages state",
+            signals_text(corpus),
+            "counter `signals` of the rule `c4`; open unless `c4.signals.source` is set",
         ),
         Field(
             "3.2.illegal",
@@ -208,6 +212,20 @@ def _processing(run: Run, corpus: Job) -> list[Field]:
         ),
         Field("3.3.other", "other processing", processing_text(corpus) or None, rules),
     ]
+
+
+def _opt_outs(corpus: Job) -> str | None:
+    withdrawn, reserved = dropped(corpus, "withdrawn"), dropped(corpus, "signals")
+    if withdrawn is None:
+        return None
+    text = f"{withdrawn:,} pages withdrawn on request were dropped"
+    return f"{text}; {reserved:,} by a signal of the page" if reserved else text
+
+
+def signals_text(corpus: Job) -> str | None:
+    """Return read pages by signal; None if signals were not read."""
+    counts = ", ".join(f"{name} {count:,}" for name, count in signal_counts(corpus).items())
+    return f"pages that were read, kept or not: {counts}" if counts else None
 
 
 def processing_text(corpus: Job) -> str:

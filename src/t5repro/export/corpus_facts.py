@@ -102,6 +102,11 @@ def dropped(job: Job, rule: str) -> int | None:
     return sum(sum(counts["dropped"].values()) for counts in rules if counts["rule"] == rule)
 
 
+def signal_counts(job: Job) -> Mapping[str, int]:
+    """Return read pages by signal (D-060); empty if signals were not read."""
+    return dict(sorted(job.counters.get("signals", {}).items()))
+
+
 def train_tokens(run: Run) -> int | None:
     """Return the number of ids of the training split; None without them, or with several."""
     counts = {

@@ -28,6 +28,7 @@ from t5repro.export.corpus_facts import (
     origins_of,
     rule_counts,
     shards_of,
+    signal_counts,
 )
 from t5repro.export.facts import Run, check_files, manifest_hash
 from t5repro.lineage.graph import Artifact, Job
@@ -121,7 +122,12 @@ def _responsible(run: Run, job: Job) -> dict[str, Any]:
     changes = [text for text in counted if text.startswith(CHANGING)]
     faults = job.counters.get("faults")
     types = (["Web Scraping"] if crawl else []) + (["Others"] if own else [])
-    languages = ", ".join(language_counts(job))
+    limitations = [f"Only pages in: {', '.join(names)}."] if (names := language_counts(job)) else []
+    if signals := signal_counts(job):
+        counts = json.dumps(signals, sort_keys=True)
+        limitations.append(
+            f"Signals of pages that were read, mentions and no licences among them: {counts}."
+        )
     values = {
         "data_collection": raw and "Files of a crawl and of own text; see the raw data.",
         "data_collection_type": types,
@@ -131,7 +137,7 @@ def _responsible(run: Run, job: Job) -> dict[str, Any]:
         and f"records lost: {json.dumps(faults, sort_keys=True)}",
         "data_preprocessing_protocol": counted,
         "data_manipulation_protocol": "; ".join(changes),
-        "data_limitations": [f"Only pages in: {languages}."] if languages else [],
+        "data_limitations": limitations,
         "data_biases": BIASES if dropped(job, "bad_words") else [],
         "data_use_cases": ["pre-training of language models"],
         "personal_sensitive_information": ["not examined"],

@@ -30,7 +30,7 @@ from t5repro.jobs.fields import (
 )
 
 Withdrawn = Annotated[Path | None, UNVERIFIED]  # git tracks it
-Wet = Annotated[Sequence[Path], RAW]
+CrawlPart = Annotated[Sequence[Path], RAW]
 PathList = Annotated[Path | None, RAW]
 BadWords = Annotated[Mapping[str, Path], RAW]
 Punkt = Annotated[Mapping[str, Path], Read("either")]
@@ -74,6 +74,7 @@ class PunktJob:
         folder: gets a folder of parameters for each language.
         manifest: manifest to write.
         wet: WET files to train on, if the job has no path list.
+        wat: WAT file of each of them, if `c4.signals.source` is `wat`.
         path_list: list of the WET paths of the whole crawl, from which a sample is drawn.
         data: manifest of the rule data, which has the hashes of the raw files.
         withdrawn: list of withdrawn URLs and domains.
@@ -84,7 +85,8 @@ class PunktJob:
     settings: PunktStage
     folder: Folder
     manifest: Manifest
-    wet: Wet = ()
+    wet: CrawlPart = ()
+    wat: CrawlPart = ()
     path_list: PathList = None
     data: DataManifest = None
     withdrawn: Withdrawn = None
@@ -100,6 +102,7 @@ class CleanJob:
         pages: Parquet files to write, columns `tables.CLEANED`; `c4.clean_parts` of them.
         manifest: manifest to write.
         wet: WET files of the job, if it has no path list.
+        wat: WAT file of each of them, if `c4.signals.source` is `wat`.
         path_list: list of the WET paths of the whole crawl; the job reads its part of it.
         shard: number of the job, from 0.
         bad_words: language -> list of bad words.
@@ -115,7 +118,8 @@ class CleanJob:
     settings: CleanStage
     pages: Annotated[Sequence[Path], OUTPUT]
     manifest: Manifest
-    wet: Wet = ()
+    wet: CrawlPart = ()
+    wat: CrawlPart = ()
     path_list: PathList = None
     shard: Annotated[int, WILDCARD] = 0
     bad_words: BadWords = field(default_factory=dict)

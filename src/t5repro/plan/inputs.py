@@ -45,7 +45,8 @@ def crawl_of_shard(nodes: RunNodes, key: Key, shard: int) -> dict[str, list[str]
         SettingsError: see `RawFiles.crawl_of_shard`.
     """
     c4 = nodes.settings_at(key).c4
-    return _crawl(c4, nodes.raw.crawl_of_shard(c4, shard))
+    wet = _crawl(c4, nodes.raw.crawl_of_shard(c4, shard))
+    return {**wet, "wat": nodes.raw.wat_of_shard(c4, shard)}
 
 
 def watched(roles: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -272,6 +273,7 @@ _READ: dict[str, dict[str, Role]] = {
         # Two roles for one list of files: a streamed crawl has a list of paths in place of files.
         "wet": _crawl_sample("wet"),
         "path_list": _crawl_sample("path_list"),
+        "wat": lambda nodes, key: nodes.raw.wat_of_sample(nodes.settings_at(key).c4),
         **_WITHDRAWN,
         **_DATA,
     },

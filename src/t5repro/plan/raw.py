@@ -78,6 +78,38 @@ class RawFiles:
         files = self._crawl(tuple(c4.crawl))
         return self._available(crawl_lists.evenly_spaced(files, c4.punkt_sample_files))
 
+    def wat_of_shard(self, c4: C4Settings, shard: int) -> list[str]:
+        """Return the WAT file of each of the WET files of one cleaning job, if signals need them.
+
+        Raises:
+            SettingsError: `data.sources` does not list one.
+        """
+        files = self._crawl(tuple(c4.crawl))
+        return self._wat(c4, crawl_lists.files_of_shard(files, shard, c4.clean_shards))
+
+    def wat_of_sample(self, c4: C4Settings) -> list[str]:
+        """Return the WAT file of each of the WET files for the training of Punkt, if needed.
+
+        Raises:
+            SettingsError: `data.sources` does not list one.
+        """
+        files = self._crawl(tuple(c4.crawl))
+        return self._wat(c4, crawl_lists.evenly_spaced(files, c4.punkt_sample_files))
+
+    def _wat(self, c4: C4Settings, wet: Iterable[str]) -> list[str]:
+        """Return the WAT file of each of the WET files that are not withdrawn."""
+        if c4.signals.source != "wat" or c4.crawl_paths:  # a list of paths names both
+            return []
+        names = [crawl_lists.wat_name(name) for name in wet if name in self.names]
+        for name in names:
+            if name not in self.names:
+                raise SettingsError(
+                    f"c4.signals.source is wat, and data.sources does not list {name!r}, the WAT "
+                    "file of a WET file; list it there with origin, licence and sha256, or set "
+                    "c4.signals.source to none or text"
+                )
+        return self.paths(names)
+
     def own_text(self, settings: Settings) -> tuple[list[str], list[str]]:
         """Return the files of own text for training, and those for validation.
 
@@ -102,9 +134,10 @@ class RawFiles:
         return {split: self.paths(names) for split, names in files.items()}
 
     def _crawl_files(self, patterns: tuple[str, ...]) -> list[str]:
-        """Return the crawl's files as the run file lists them, including withdrawn ones."""
+        """Return the WET files as the run file lists them, including withdrawn ones."""
         names = set(task_files.raw_files(self._as_written()))
-        return sorted({name for pattern in patterns for name in selected(names, pattern, fnmatch)})
+        files = {name for pattern in patterns for name in selected(names, pattern, fnmatch)}
+        return sorted(name for name in files if not crawl_lists.is_wat(name))
 
     def _available(self, names: Iterable[str]) -> list[str]:
         """Return the paths of the files that are not withdrawn."""

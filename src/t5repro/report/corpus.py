@@ -5,7 +5,7 @@ template escapes them.
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,8 @@ class Corpus:
         samples: excerpts of text that each rule dropped.
         faults: kinds of damage in the crawl, with their counts.
         named_faults: file and position of the first faults.
+        signals: signals of the read pages, if they were read; shares are of these pages.
+        read_pages: pages whose signals were read.
     """
 
     arms: str
@@ -110,6 +112,8 @@ class Corpus:
     samples: tuple[Sample, ...]
     faults: str = ""
     named_faults: tuple[str, ...] = ()
+    signals: tuple[Reason, ...] = ()
+    read_pages: str = ""
 
 
 def corpora(manifests: Mapping[str, Path], links: Mapping[str, str] | None = None) -> list[Corpus]:
@@ -161,7 +165,14 @@ def _corpus(arms: str, path: Path, links: Mapping[str, str]) -> Corpus:
             safe_text(f"{fault['file']}: {fault['detail']}")
             for fault in faults.get("named", [])[:MAX_FAULTS]
         ),
+        signals=_reasons(counters.get("signals", {}), usable := _usable_pages(page_rules)),
+        read_pages=f"{usable:,}",
     )
+
+
+def _usable_pages(page_rules: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of pages that reading kept."""
+    return next((int(rule["kept"]) for rule in page_rules if rule["rule"] == "read"), 0)
 
 
 def _step(rule: Mapping[str, Any]) -> Step:
@@ -172,17 +183,20 @@ def _step(rule: Mapping[str, Any]) -> Step:
         unit="records" if rule["rule"] == "read" else rule["unit"],  # not all are pages
         before=f"{units_before:,}",
         kept=f"{rule['kept']:,}",
-        reasons=tuple(
-            Reason(
-                name=rule_title(name),
-                count=f"{count:,}",
-                share=percentage(count, units_before),
-                width=f"{100 * count / units_before if units_before else 0:.1f}",
-            )
-            for name, count in sorted(
-                rule["dropped"].items(), key=lambda reason: (-reason[1], reason[0])
-            )
-        ),
+        reasons=_reasons(rule["dropped"], units_before),
+    )
+
+
+def _reasons(counts: Mapping[str, int], total: int) -> tuple[Reason, ...]:
+    """Return counts by name, the largest first, with their shares of a total."""
+    return tuple(
+        Reason(
+            name=rule_title(name),
+            count=f"{count:,}",
+            share=percentage(count, total),
+            width=f"{100 * count / total if total else 0:.1f}",
+        )
+        for name, count in sorted(counts.items(), key=lambda reason: (-reason[1], reason[0]))
     )
 
 

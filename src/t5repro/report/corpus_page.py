@@ -120,6 +120,7 @@ def corpus_page_text(
         documents = {path: dict(zip(pages[path], ids[path], strict=True)) for path in used}
         names = [piece for piece, _ in listed]
         objectives += _objectives(settings, arms, files.pages, documents, names)
+    counted = corpora(files.manifests, links)
     return render(
         "corpus.html.j2",
         run=settings.run.name,
@@ -127,7 +128,8 @@ def corpus_page_text(
         lineage=lineage,
         objectives=objectives,
         kept=[_kept_language(path, pages[path], places[path], lineage=lineage) for path in pages],
-        corpora=corpora(files.manifests, links),
+        corpora=counted,
+        with_signals=[corpus for corpus in counted if corpus.signals],
         vocabularies=views,
     )
 

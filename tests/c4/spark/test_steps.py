@@ -19,6 +19,7 @@ from c4_rules import build_corpus as build
 from c4_rules import clean_job, dedup_job, stage
 from checkout import ROOT
 from contamination_job import TASK, contamination_job
+from made_wat import response, wat_of
 
 from t5repro.c4.clean import clean_shard
 from t5repro.c4.punkt import train_punkt
@@ -256,6 +257,31 @@ def test_the_files_of_one_cleaning_job_are_those_of_one_machine(tmp_path, spark,
     assert manifests[0]["inputs"] == manifests[1]["inputs"]
 
 
+@pytest.mark.parametrize("source", ["text", "wat"])
+def test_signals_of_pages_are_those_of_one_machine(tmp_path, monkeypatch, spark, crawl, source):
+    wet, wat, drop = crawl[:4], [], []
+    if source == "wat":
+        said = [response(headers={"X-Robots-Tag": "noai"}), response(), None]
+        wat = wat_of(wet, tmp_path / "wat", lambda url: said[len(url) % 3])
+        wat[1].write_bytes(wat[1].read_bytes()[:-30])  # a damaged one
+        drop = ["noai", "unknown"]
+    settings = settings_of(signals={"source": source, "drop": drop}, clean_parts=5)
+    expected, actual = (
+        build_corpus(tmp_path / name, monkeypatch, settings, wet, wat=wat, session=session)
+        for name, session in (("here", None), ("spark", spark))
+    )
+    assert_same(actual, expected)
+    counters = json.loads(actual["c4/manifest.json"])["counters"]
+    # The bundled pages mention no licence: their two counts are zero, on both.
+    assert len(counters["signals"]) == (7 if drop else 2)
+    dropped = [rule["dropped"] for rule in counters["rules"] if rule["rule"] == "signals"]
+    assert [set(names) for names in dropped] == (
+        [{"signal_noai", "signal_unknown"}] if drop else []
+    )
+    cleaned = json.loads(actual["00000.json"])
+    assert {path.as_posix() for path in wat} < {file["path"] for file in cleaned["inputs"]}
+
+
 def hot_pages(wet_record, pages, first):
     """Records of pages that share a line and a span, and each have lines of their own."""
     shared = "This very sentence stands on each and every page of the whole crawl. " * 3
@@ -415,6 +441,27 @@ def test_listed_files_are_downloaded_by_the_workers_and_named_as_listed(tmp_path
     assert [entry["path"] for entry in downloaded["inputs"]] == names
     assert downloaded["counters"] == local["counters"]
     assert downloaded["outputs"][0]["sha256"] == local["outputs"][0]["sha256"]
+
+
+def test_a_worker_fetches_the_wat_file_with_its_wet_file(tmp_path, spark, crawl):
+    (tmp_path / "wet").mkdir()
+    wet = [Path(shutil.copy(path, tmp_path / "wet")) for path in crawl[:2]]
+    reserved = response(headers={"TDM-Reservation": "1"})
+    wat = wat_of(wet, tmp_path / "wat", lambda url: reserved)
+    names = [path.as_posix()[1:] for path in (*wet, *wat)]
+    path_list = tmp_path / "wet.paths"
+    path_list.write_text("\n".join(names[:2]))
+    signals = {"source": "wat", "drop": ["tdm_reserved"]}
+    c4 = {"crawl_prefix": "https://here/", "clean_shards": 1, "signals": signals}
+    job = job_of(tmp_path / "spark", (), c4, path_list=path_list)
+    with pickled_by_value(copy_from_disk):
+        engine.clean_shard(spark, job, fetch=copy_from_disk)
+    manifest = json.loads(job.manifest.read_text())
+    assert [file["path"] for file in manifest["inputs"]] == names
+    assert manifest["counters"]["signals"]["tdm_reserved"] > 0
+    assert set(manifest["counters"]["cleaned"]) & {"kept", "signal_tdm_reserved"} == {
+        "signal_tdm_reserved"
+    }
 
 
 def broken_off_once(address, path):

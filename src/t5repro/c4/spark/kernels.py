@@ -16,6 +16,7 @@ import pyarrow as pa
 from t5repro.c4 import clean, tables
 from t5repro.c4.dedup.removals import Removals
 from t5repro.c4.page_filter import READ_COLUMNS
+from t5repro.c4.page_signals import new_tally, signals_by_file, wat_files
 from t5repro.c4.spark.dedup import Piece
 from t5repro.c4.spark.rows import (
     NO_VALUE,
@@ -64,22 +65,26 @@ def clean_files(batches: Batches, task: CleanTask) -> Batches:
     for number in task_numbers(batches):
         path = task.crawl.paths[number]
         output = number % len(task.job.pages)  # as `files_of_shard` divides them
-        tally = CleanTally(task.job.settings.c4.on_bad_record)
+        c4, crawl = task.job.settings.c4, task.crawl.only(path)
+        tally = new_tally(c4)
+        # Deleted before the next one is fetched: a task has one WET file on the worker's disk.
         with (
             tempfile.TemporaryDirectory(prefix="t5repro-wet-", dir=_local_folder()) as scratch,
-            local_copies(task.crawl.only(path), Path(scratch), task.fetch) as copies,
+            local_copies(crawl, Path(scratch, "wet"), task.fetch) as wet,
+            signals_by_file(
+                c4, wat_files(task.job, crawl), Path(scratch, "wat"), tally, task.fetch
+            ) as (signals, wat),
         ):
-            # Deleted before the next one is fetched: a task has one WET file on the worker's disk.
-            (file,) = copies.as_they_arrive()
-            for batch, sizes in clean.cleaned_batches([file], cleaner, tally):
+            files = wet.as_they_arrive()
+            for batch, sizes in clean.cleaned_batches(files, cleaner, tally, signals=signals):
                 columns = dict(zip(batch.schema.names, batch.columns, strict=True))
                 keys = {"output": output, "source": number}
                 columns |= {name: [key] * len(batch) for name, key in keys.items()}
                 columns |= {"size": sizes}
                 yield with_columns(CLEANED, columns)
-            # Hashed before the copy is deleted; a file that could not be fetched has no hash.
-            wet = describe_file(file) | {"path": path.as_posix()} if os.path.isfile(file) else None
-        yield note_batch(CLEANED, {"tally": tally.to_json(), "wet": wet}, output=output)
+            # Hashed before the copies are deleted; a file that could not be fetched has no hash.
+            described = {**wet.described(), **wat.described()}
+        yield note_batch(CLEANED, {"tally": tally.to_json(), "files": described}, output=output)
 
 
 def _local_folder() -> str | None:

@@ -24,6 +24,7 @@ from t5repro.c4.dedup.removals import read_counts
 from t5repro.c4.dedup.spill import spill_folder
 from t5repro.c4.deduplicate import cleaned_files, publish_decisions, write_dedup_manifest
 from t5repro.c4.keys import KEY_BYTES
+from t5repro.c4.page_signals import new_tally
 from t5repro.c4.spark import dedup, kernels
 from t5repro.c4.spark.dedup import PIECE, URL, PieceReader, divide
 from t5repro.c4.spark.frames import (
@@ -36,7 +37,6 @@ from t5repro.c4.spark.frames import (
 )
 from t5repro.c4.spark.rows import NOTES, Context, driver_context
 from t5repro.c4.spark.session import collect_notes
-from t5repro.c4.wet.reader import CleanTally
 from t5repro.config.sections.c4 import corpus_files
 from t5repro.data.crawl_lists import Fetch
 from t5repro.data.transfer import fetch_address
@@ -73,19 +73,18 @@ def clean_shard(spark: Any, job: CleanJob, fetch: Fetch = fetch_address) -> None
         writer = partial(
             kernels.write_cleaned, names=names, folder=folder, initial_counts=tally.to_json()
         )
-        wet: dict[str, Mapping[str, Any]] = {}
+        files: dict[str, Mapping[str, Any]] = {}
         for number, name in enumerate(names[len(crawl.paths) :], len(crawl.paths)):
             # An output without a WET file has no task.
-            empty = tally if number == 0 else CleanTally()
+            empty = tally if number == 0 else new_tally(job.settings.c4)
             with clean.cleaned_writer(folder / name, empty):
                 pass
         for note in collect_notes(map_frame(ordered, writer, NOTES, context), "c4_clean"):
             tally.merge(note["tally"])
-            if note["wet"] is not None:  # a missing file is counted as a fault
-                wet[note["wet"]["path"]] = note["wet"]
+            files |= note["files"]
         for path in job.pages:
             os.replace(folder / path.name, path)
-    clean.write_clean_manifest(job, crawl, wet, tally)
+    clean.write_clean_manifest(job, crawl, files, tally)
 
 
 def deduplicate(spark: Any, job: DedupJob, *, partitions: int = 0) -> None:

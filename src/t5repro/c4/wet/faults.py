@@ -26,6 +26,7 @@ MERGED_RECORDS = "merged_records"
 GZIP_DAMAGED = "gzip_damaged"
 GZIP_CUT = "gzip_cut"
 GZIP_BOMB = "gzip_bomb"
+WAT_RECORD = "wat_record"
 # The record reasons are faults of one record; its page is counted as dropped for them too.
 REASONS = (
     MISSING_FILE,
@@ -39,6 +40,7 @@ REASONS = (
     GZIP_DAMAGED,
     GZIP_CUT,
     GZIP_BOMB,
+    WAT_RECORD,
     NO_URL,
     NO_TIMESTAMP,
     INVALID_UTF8,

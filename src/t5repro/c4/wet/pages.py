@@ -18,7 +18,6 @@ page. The released code makes one page of a file of WARC/1.1; here it has the pa
 Memory is bounded by `gzip_members.Limits` for any size of records, members and files.
 """
 
-import errno
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +31,9 @@ from t5repro.c4.reasons import (
     WITHDRAWN,
 )
 from t5repro.c4.wet import faults
+from t5repro.c4.wet.crawl_file import read_pieces
 from t5repro.c4.wet.faults import Fault, OnFault
-from t5repro.c4.wet.gzip_members import SEARCH_BYTES, Gap, Limits, is_gzip, read_members, read_plain
+from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.warc_records import (
     NEVER_TEXT,
     Record,
@@ -48,8 +48,6 @@ from t5repro.c4.wet.warc_records import (
     stripped_lines,
     text_of,
 )
-from t5repro.errors import CrawlError
-from t5repro.files import check_is_file
 
 URL_FIELD = "WARC-Target-URI:"
 DATE_FIELD = "WARC-Date:"
@@ -60,8 +58,6 @@ WARCINFO = "warcinfo"  # type of the record that describes the file and has no U
 
 _URL_FIELD, _DATE_FIELD, _TYPE_FIELD = URL_FIELD.encode(), DATE_FIELD.encode(), TYPE_FIELD.encode()
 _RECORD_END = b"\r\n\r\n"
-
-NO_CONTENT_GAP = Gap(0, 0, "", "", True)  # replaces the content of a missing or empty file
 
 
 class Page:
@@ -75,7 +71,12 @@ class Page:
         fault: reason for which the page is unusable (`reasons`); None if it is usable.
         kind: type of the record, such as ``conversion``; empty if it has none.
         has_other_newlines: whether `body` contains line ends other than ``\n``.
+
+    Attributes:
+        signals: signals of the page, in the order of `reasons.SIGNALS`; none if none are read.
     """
+
+    signals: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -130,6 +131,9 @@ class Page:
         )
 
 
+SignalsOf = Callable[[Record, Page], tuple[str, ...]]
+
+
 def read_pages(
     path: Path,
     *,
@@ -138,6 +142,7 @@ def read_pages(
     reads_warc_1_1: bool = True,
     on_fault: OnFault = faults.stop,
     is_withdrawn: Callable[[str], bool] | None = None,
+    signals_of: SignalsOf | None = None,
 ) -> Iterator[Page]:
     """Yield every page of a WET file in order, including unusable ones.
 
@@ -149,6 +154,7 @@ def read_pages(
         on_fault: called with each fault of the file; reading continues behind it.
         is_withdrawn: returns whether the page of a URL is withdrawn; it is yielded without text,
             and so is a page with which it merged.
+        signals_of: returns the signals of a page; None gives it none.
 
     Raises:
         CrawlError: the file cannot be opened; by default also for any fault.
@@ -156,7 +162,7 @@ def read_pages(
     Source: released code, ``c4_utils.split_wet_file``.
     """
     limits = limits or Limits()
-    pieces = _pieces(path, limits, advance or _ignore, on_fault)
+    pieces = read_pieces(path, limits, on_fault, advance)
     records = split_records(pieces, path, limits, on_fault, reads_warc_1_1=reads_warc_1_1)
     for number, record in enumerate(records):
         page = _page(record, number)
@@ -165,6 +171,8 @@ def read_pages(
         # Merged records are one page, so every URL in it can withdraw it.
         if is_withdrawn is not None and any(map(is_withdrawn, _all_urls(record, page))):
             page = page.without_text(WITHDRAWN)
+        if signals_of is not None:
+            page.signals = signals_of(record, page)
         yield page
 
 
@@ -196,55 +204,6 @@ def page_fault(path: Path, page: Page) -> Fault | None:
     url = page.url.encode("utf-8", "replace").decode("utf-8") or "no URL"
     detail = f"record {page.record} ({url}) cannot be used ({page.fault})"
     return Fault(path.as_posix(), f"record {page.record}", page.fault, detail)
-
-
-def _ignore(_: int) -> None:
-    """Report no progress."""
-
-
-def _pieces(
-    path: Path, limits: Limits, advance: Callable[[int], None], on_fault: OnFault
-) -> Iterator[bytes | Gap]:
-    """Yield the decompressed bytes and the gaps of a file; report the gaps as faults."""
-    name = path.as_posix()
-    if why := _cannot_exist(path):
-        on_fault(Fault(name, "", faults.MISSING_FILE, f"cannot be read ({why}); check the path"))
-        yield NO_CONTENT_GAP
-        return
-    try:
-        check_is_file(path)
-        with path.open("rb") as handle:
-            # Names do not tell: a file may be compressed in spite of its name, and the reverse.
-            first = handle.read(SEARCH_BYTES)
-            handle.seek(0)
-            if not first:
-                on_fault(Fault(name, "", faults.EMPTY_FILE, "the file is empty"))
-                yield NO_CONTENT_GAP
-                return
-            compressed = is_gzip(first)
-            for piece in (
-                read_members(handle, limits, advance) if compressed else read_plain(handle, advance)
-            ):
-                if isinstance(piece, Gap):
-                    byte_range = f"bytes {piece.begin} to {piece.end}"
-                    on_fault(Fault(name, byte_range, piece.reason, piece.detail))
-                yield piece
-    except OSError as error:
-        raise CrawlError(
-            f"{path}: cannot be read ({error.strerror or error}); check the path in the run file"
-        ) from error
-
-
-def _cannot_exist(path: Path) -> str:
-    """Return why a file cannot exist, or ''; a list of paths may contain impossible names."""
-    try:
-        path.stat()
-    except ValueError as error:  # a NUL byte in the name
-        return str(error)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
-            return str(error.strerror)
-    return ""
 
 
 def _page(record: Record, number: int) -> Page:

@@ -12,7 +12,7 @@ from t5repro.c4.reasons import READ_REASONS, TOO_LONG, WITHDRAWN
 from t5repro.c4.samples import Samples
 from t5repro.c4.wet import faults
 from t5repro.c4.wet.gzip_members import Limits
-from t5repro.c4.wet.pages import Page, page_fault, read_pages
+from t5repro.c4.wet.pages import Page, SignalsOf, page_fault, read_pages
 from t5repro.c4.wet.url_filter import UrlReason
 from t5repro.data.crawl_lists import LocalCopies
 from t5repro.progress import Progress
@@ -31,12 +31,16 @@ class CleanTally:
 
     Args:
         on_bad_record: `c4.on_bad_record`, whether a fault of the crawl stops the run.
+        signals: names of the signals that are counted, if pages have any.
     """
 
-    def __init__(self, on_bad_record: faults.OnBadRecord = "skip") -> None:
+    def __init__(
+        self, on_bad_record: faults.OnBadRecord = "skip", signals: Iterable[str] = ()
+    ) -> None:
         self.faults = faults.FaultLog(on_bad_record)
         self.read: Counter[str] = Counter(dict.fromkeys((READ, *READ_REASONS), 0))
         self.cleaned: Counter[str] = Counter()
+        self.signals: Counter[str] = Counter(dict.fromkeys(signals, 0))
         self.samples = Samples()
 
     def counters(self) -> dict[str, Any]:
@@ -48,7 +52,14 @@ class CleanTally:
         return {**self._counts(), "samples": self.samples.to_json()}
 
     def _counts(self) -> dict[str, Any]:
-        return {"read": self.read, "cleaned": self.cleaned, "faults": self.faults.to_json()}
+        # Without signals the counts are those from before there were any.
+        signals = {"signals": self.signals} if self.signals else {}
+        return {
+            "read": self.read,
+            "cleaned": self.cleaned,
+            "faults": self.faults.to_json(),
+            **signals,
+        }
 
     def add_refused(self, paths: Iterable[str]) -> None:
         """Count paths of a list that leave the folder of the crawl as faults.
@@ -64,6 +75,7 @@ class CleanTally:
         """Add the result of `to_json` of another part of the crawl."""
         self.read.update(tally["read"])
         self.cleaned.update(tally["cleaned"])
+        self.signals.update(tally.get("signals", {}))
         self.samples.join(tally["samples"])
         self.faults.merge(tally["faults"])
 
@@ -102,8 +114,12 @@ class Reader:
         self._bytes_read = 0
         self._started = time.monotonic()
 
-    def usable_pages(self, path: Path) -> Iterator[FilePage]:
+    def usable_pages(self, path: Path, signals_of: SignalsOf | None = None) -> Iterator[FilePage]:
         """Yield the pages of a file that are intact, short enough and selected by URL.
+
+        Args:
+            path: the file.
+            signals_of: returns the signals of a page, which are counted; None counts none.
 
         Raises:
             CrawlError: the file cannot be read, or a fault stops the run.
@@ -116,6 +132,7 @@ class Reader:
             reads_warc_1_1=self._reads_warc_1_1,
             on_fault=tally.faults.add,
             is_withdrawn=self._is_withdrawn,
+            signals_of=signals_of,
         )
         for page in pages:
             tally.read[READ] += 1
@@ -125,6 +142,8 @@ class Reader:
             if reason is None and self._url_reason is not None:
                 reason = self._url_reason(normalize_url(page.url))
             if reason is None:
+                if signals_of is not None:
+                    tally.signals.update(page.signals)
                 yield path.name, page
                 continue
             tally.read[reason] += 1

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from t5repro.config.corpus_files import SPLITS, CorpusFile
-from t5repro.config.field import Section
+from t5repro.config.field import Section, check_names
 from t5repro.config.languages import Language, LanguageOrNone
 from t5repro.config.sections.tokens import TokensSettings
 from t5repro.config.sections.vocab import RunVocab
@@ -17,6 +17,7 @@ PUNKT_FILES = (  # of one language, in NLTK's `punkt_tab` layout
     "ortho_context.tab",
     "sent_starters.txt",
 )
+DroppingSignal = Literal["tdm_reserved", "usage_refused", "noai", "noindex", "unknown"]
 UNDETERMINED = "und"  # in `c4.languages`: pages without a certain language
 
 
@@ -209,8 +210,46 @@ class CorpusFiles(Section):
     """One page in this many is in the validation split: md5(normalised URL) modulo this is 0."""
 
 
+class SignalsSettings(Section):
+    """Reservations of rights and licences that pages of the crawl state (D-060)."""
+
+    source: Literal["none", "text", "wat"] = "none"
+    """Where the signals of a page are read: nowhere; in its text (`text`: mentions of licences,
+    which are counted and never drop a page); or in the WAT file beside its WET file (`wat`: HTTP
+    headers, metadata for robots, links of licences).
+    """
+    drop: list[DroppingSignal] = []
+    """Signals that drop a page: `tdm_reserved` (TDM-Reservation), `usage_refused` (Content-Usage),
+    `noai`, `noindex`, and `unknown`, no record in the WAT file.
+    """
+
+    @model_validator(mode="after")
+    def _can_drop(self) -> "SignalsSettings":
+        check_names("c4.signals.drop", self.drop)
+        if self.drop and self.source != "wat":
+            raise ValueError(
+                f"c4.signals.drop is {self.drop}, and c4.signals.source {self.source!r} drops no "
+                "page; set c4.signals.source to wat, or empty c4.signals.drop"
+            )
+        return self
+
+
+class PageSignals(Section):
+    """Signals of pages."""
+
+    # Left out of recorded settings where it is the default: corpora from before it was a setting
+    # agree with those of today.
+    signals: SignalsSettings = Field(
+        SignalsSettings(), exclude_if=lambda signals: signals == SignalsSettings()
+    )
+    """Reservations and licences that pages state. If they are not read, the setting is not
+    recorded.
+    """
+
+
 class C4Settings(
     CrawlSettings,
+    PageSignals,
     LanguagesSettings,
     PunktSettings,
     PunktSample,
@@ -255,7 +294,7 @@ def check_languages(c4: C4Settings, tokens: TokensSettings, vocab: RunVocab) -> 
             )
 
 
-class PunktC4(CrawlSettings, LanguagesSettings, PunktSettings, PunktSample):
+class PunktC4(CrawlSettings, PageSignals, LanguagesSettings, PunktSettings, PunktSample):
     """The part of `c4` that training Punkt reads."""
 
     clean: LineRules
@@ -267,7 +306,7 @@ class PunktStage(Section):
     c4: PunktC4
 
 
-class CleanC4(CrawlSettings, PunktSettings, BadWordLists, CleaningJobs):
+class CleanC4(CrawlSettings, PageSignals, PunktSettings, BadWordLists, CleaningJobs):
     """The part of `c4` that cleaning reads."""
 
     clean: CleanSettings
