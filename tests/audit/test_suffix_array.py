@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from t5repro.audit import suffix_array, suffix_build
 from t5repro.audit.suffix_array import Corpus, Segment, SuffixArray, files_of
 from t5repro.audit.suffix_build import build
-from t5repro.errors import LineageError
+from t5repro.errors import PackageError
 
 FEW_IDS = 5
 documents_strategy = st.lists(
@@ -98,7 +98,7 @@ def test_a_corpus_of_one_repeated_document_counts_each_copy() -> None:
 
 def test_without_the_package_that_sorts_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydivsufsort", None)
-    with pytest.raises(LineageError, match=r"pydivsufsort: pip install 't5repro\[trace\]'"):
+    with pytest.raises(PackageError, match=r"pydivsufsort is not installed; .*t5repro\[trace\]"):
         array_of([[1]], [True] * FEW_IDS, "<u2")
 
 

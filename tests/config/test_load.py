@@ -274,7 +274,9 @@ def test_settings_of_another_stage_are_refused() -> None:
 
 def test_every_setting_is_read_by_a_stage_or_decides_the_graph() -> None:
     # Settings that are recorded only where they are not the default.
-    settings = load_settings({"devices": {"engine": "jax", "remat": "block", "mesh": {"model": 2}}})
+    devices = {"engine": "jax", "remat": "block", "mesh": {"model": 2}}
+    signals = {"source": "wat", "drop": ["tdm_reserved"]}
+    settings = load_settings({"devices": devices, "c4": {"signals": signals}})
     read = set()
     for rule in VERSIONED:
         if rule != "report":

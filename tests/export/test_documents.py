@@ -14,7 +14,7 @@ from made_exports import CORPUS, MODEL, RUN, SCORES, exported_run
 from made_graphs import write
 
 from t5repro.cli.main import main
-from t5repro.errors import LineageError
+from t5repro.errors import LineageError, PackageError
 from t5repro.export import commands
 from t5repro.export.facts import read_run
 from t5repro.files import sha256_of
@@ -115,7 +115,7 @@ def test_a_missing_library_names_the_extra(made: Path, monkeypatch: pytest.Monke
     monkeypatch.delitem(sys.modules, "t5repro.export.prov", raising=False)
     monkeypatch.setitem(sys.modules, "prov.identifier", None)
     with pytest.raises(
-        LineageError, match=r"prov.identifier is not installed; .*t5repro\[export\]"
+        PackageError, match=r"prov.identifier is not installed; .*t5repro\[export\]"
     ):
         commands.export("prov")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from t5repro.array_types import Array, Mask
 from t5repro.audit.suffix_array import SEPARATOR, STRIDE, Corpus, SegmentFiles, files_of, keys_at
-from t5repro.errors import ArtifactError, LineageError
+from t5repro.errors import ArtifactError, packages_of
 from t5repro.files import atomic_path, read_json, sha256_of, write_json
 from t5repro.progress import Progress
 
@@ -39,7 +39,7 @@ def build(corpus: Corpus, folder: Path, hash_of: HashOf = sha256_of) -> list[int
         The position of the first id of each segment.
 
     Raises:
-        LineageError: the package that sorts is not installed.
+        PackageError: the package that sorts is not installed.
     """
     bounds = list(_segments(corpus))  # first document and end
     hashes = _read_hashes(folder)
@@ -110,14 +110,10 @@ def sorted_positions(documents: Corpus) -> Array:
         ``(words,)`` of uint32.
 
     Raises:
-        LineageError: the package that sorts is not installed.
+        PackageError: the package that sorts is not installed.
     """
-    try:
+    with packages_of("trace"):
         from pydivsufsort import divsufsort
-    except ImportError as error:
-        raise LineageError(
-            "an index of the text needs the package pydivsufsort: pip install 't5repro[trace]'"
-        ) from error
     separated, is_id = _separated(documents)
     is_word = np.zeros(len(separated), np.bool_)
     is_word[is_id] = documents.word_starts[documents.ids]
