@@ -126,13 +126,15 @@ def test_a_seal_that_is_killed_leaves_the_old_lock_or_the_new_one(
         ran = run_in(folder, "t5repro", "seal")
         assert ran.returncode == 0, ran.stdout
         (folder / "dvc.lock").unlink()
-    name = ".FCKpwMZErGmdxuPme2WX7w.tmp"  # with which DVC tries links
-    trials = [folder / "configs/resolved" / name, folder / ".dvc/cache/files/md5" / name]
+    name = ".FCKpwMZErGmdxuPme2WX7w.tmp"  # with which DVC tries links, and fetches an object
+    objects = folder / ".dvc/cache/files/md5"
+    of_dvc = [folder / "configs/resolved" / name, objects / name, objects / "ab" / name]
+    (objects / "ab").mkdir(exist_ok=True)
     notes = folder / "configs/resolved/.notes.tmp"
-    for path in (*trials, notes):
+    for path in (*of_dvc, notes):
         path.write_text("test")
     assert run_in(folder, "t5repro", "seal").returncode == 0
-    assert [path for path in (*trials, notes) if path.exists()] == [notes]
+    assert [path for path in (*of_dvc, notes) if path.exists()] == [notes]
     notes.unlink()
     check_equal(folder, chain_once)
 

@@ -30,7 +30,7 @@ from clones import copy_clone, snakemake
 
 from t5repro.files import TEMPORARY_PREFIX, sha256_of
 from t5repro.lineage.command_leftovers import remove_leftovers_of_commands
-from t5repro.versions.seal import TRIAL_OF_LINKS
+from t5repro.versions.seal import TEMPORARY_OF_DVC
 
 MOMENTS = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND
@@ -271,7 +271,8 @@ def hashes(folder: Path, compares: Sequence[str] = ()) -> dict[str, str]:
         for name, path in names
         if path.is_file()
         and (not name.startswith(OF_TOOLS) or name.startswith(tuple(compares) or ("\0",)))
-        and not (name.startswith(REMOTE) and name.endswith(".tmp"))  # DVC never deletes them
+        # DVC never deletes them; a seal does in the cache.
+        and not (name.startswith((REMOTE, ".dvc/cache")) and name.endswith(".tmp"))
     }
 
 
@@ -322,7 +323,7 @@ def _half_files(now: dict[str, str], before: dict[str, str], after: dict[str, st
         for name, sha256 in now.items()
         if sha256 not in (before.get(name), after.get(name))
         and not any(part.startswith(PARTIAL) for part in Path(name).parts)
-        and not TRIAL_OF_LINKS.fullmatch(Path(name).name)
+        and not TEMPORARY_OF_DVC.fullmatch(Path(name).name)
         # DVC writes its own files in place, and checks an object of a folder when it pushes again.
         and not name.startswith(("data.dvc", ".dvc/", REMOTE))
         and name != "withdrawn/unfinished.json"

@@ -44,7 +44,7 @@ from t5repro.versions.undeclared import strange_files, without_leftovers
 
 INSIDE_DVC = "DVC_STAGE"  # environment variable that DVC sets for the commands of its stages
 MAX_FAULTS_SHOWN = 10
-TRIAL_OF_LINKS = re.compile(r"\.[\w-]{22}\.tmp")  # `tmp_fname` of DVC
+TEMPORARY_OF_DVC = re.compile(r"\.[\w-]{22}\.tmp")  # its `tmp_fname`
 
 
 @dataclass
@@ -295,7 +295,7 @@ def _commit(
         _remove_torn_rwlock(Path(repo.tmp_dir or ".dvc/tmp"))
         dvc_stages = {stage.name: stage for stage in repo.index.stages if hasattr(stage, "name")}
         outputs = [Path(out.def_path) for stage in dvc_stages.values() for out in stage.outs]
-        _remove_trials_of_links(outputs, Path(repo.cache.local.path))
+        _remove_leftovers_of_dvc(outputs, Path(repo.cache.local.path))
         content = load_yaml(str(lock)) if lock.is_file() else {}
         entries = dict(content.get("stages") or {})
         for name in (dvc_pipeline.SETTINGS_STAGE, *names):
@@ -334,14 +334,15 @@ def _remove_torn_rwlock(folder: Path) -> None:
         path.unlink()
 
 
-def _remove_trials_of_links(outputs: Iterable[Path], cache: Path) -> None:
-    """Remove the files with which a killed command of DVC tried which kinds of links there are.
+def _remove_leftovers_of_dvc(outputs: Iterable[Path], objects: Path) -> None:
+    """Remove the temporary files of killed commands of DVC, which it never deletes itself.
 
-    DVC writes one into the cache and its link beside an output. The caller holds DVC's lock.
+    It tries which kinds of links there are with a file among the objects and its link beside an
+    output, and it fetches an object beside its final place. The caller holds DVC's lock.
     """
-    for folder in {path.parent for path in outputs} | {cache}:
+    for folder in {path.parent for path in outputs} | {objects, *objects.glob("??")}:
         for path in folder.glob(".*.tmp"):
-            if TRIAL_OF_LINKS.fullmatch(path.name):
+            if TEMPORARY_OF_DVC.fullmatch(path.name):
                 path.unlink(missing_ok=True)
 
 
