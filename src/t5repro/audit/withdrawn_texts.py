@@ -1,4 +1,4 @@
-"""Texts of withdrawn pages, by which they are known again under another URL or in another file."""
+"""Collects the texts of withdrawn pages, which `config.withdrawn` knows again under any URL."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

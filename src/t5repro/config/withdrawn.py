@@ -1,4 +1,4 @@
-"""Lists of withdrawn sources, which runs no longer use.
+"""Lists of withdrawn sources, and whether a page is withdrawn by its URL or its text.
 
 ``withdrawn/files.yaml`` lists raw files: they are neither fetched nor checked nor read, and tasks
 that need one are removed from the mixture. ``withdrawn/pages.yaml`` lists URLs, domains, what a

@@ -1,4 +1,4 @@
-"""Proof that the files of a stage are what its jobs wrote: their records against the checkout.
+"""Whether a stage is stale: its files, settings and code against the records of its jobs.
 
 A stage is proven if the records of all its jobs agree with its code, settings, inputs and outputs
 as they are now. A file that differs from `dvc.lock` is accepted only if the record of its job has

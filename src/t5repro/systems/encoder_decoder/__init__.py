@@ -1,1 +1,1 @@
-"""T5: an encoder and a decoder, with weights of their own or shared."""
+"""T5: an encoder and a decoder, with weights of their own or shared; the loss is `TextLoss`."""

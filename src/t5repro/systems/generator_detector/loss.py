@@ -1,4 +1,4 @@
-"""The joint loss of ELECTRA's two networks.
+"""The joint loss of ELECTRA's two networks, with the pieces that it draws.
 
 Source: Clark et al., 2020, sections 2 and 3.4; ELECTRA ``PretrainingModel``.
 
