@@ -83,6 +83,7 @@ def response_header(record: Any) -> dict[str, Any]:
 
 
 def _mapping(value: Any, *keys: str) -> dict[str, Any]:
+    # A WAT file is as hostile as a page: anything of another type counts as absent.
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -154,6 +155,7 @@ def _of_metas(head: dict[str, Any]) -> Iterator[str]:
 def _of_links(html: dict[str, Any]) -> Iterator[str]:
     for links in (_rows(_mapping(html, "Head"), "Link"), _rows(html, "Links")):
         for link in links:
+            # `rel` is a list of words, such as "license noopener".
             if "license" in link.get("rel", "").lower().split():
                 yield MENTIONS_LICENCE_LINK
             if _CREATIVE_COMMONS_LINK.search(link.get("url", "")):
