@@ -4,16 +4,14 @@ python added_task.py FOLDER prints what each part of the package says of the tas
 """
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from checkout import ROOT
-from task_run import build_examples, report, train_and_score, train_vocabulary
+from task_run import build_examples, facts_of_program, report, train_and_score, train_vocabulary
 
 NAME = "toy_pairs"
 EXPERIMENTS = ("text", "labels")
@@ -69,17 +67,7 @@ def copy_with_task(folder: Path) -> Path:
 
 def facts_of_run(folder: Path) -> dict[str, Any]:
     """Return the facts of the task in a run with the copy of the package."""
-    process = subprocess.run(
-        [sys.executable, __file__, str(folder)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{folder / 'src'}:{Path(__file__).parent}"},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 0, process.stderr
-    facts: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    return facts
+    return facts_of_program(__file__, str(folder), folder=folder, package=folder / "src")
 
 
 def write_files(folder: Path) -> None:

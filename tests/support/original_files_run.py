@@ -4,15 +4,13 @@ python original_files_run.py FOLDER TASK prints scores and answers as JSON.
 """
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from checkout import ROOT
 from original_files import OWN, ROWS, write_raw_files
-from task_run import build_examples, train_and_score, train_vocabulary
+from task_run import build_examples, facts_of_program, train_and_score, train_vocabulary
 
 EXPERIMENTS = {
     "race": ("text", "bert", "xlnet", "gpt"),
@@ -100,17 +98,7 @@ def run_values(folder: Path, task: str) -> dict[str, Any]:
 def run_in_a_new_process(folder: Path, task: str) -> dict[str, Any]:
     """Send a task through the stages; return what `main` does."""
     (folder / "configs").symlink_to(ROOT / "configs")
-    process = subprocess.run(
-        [sys.executable, __file__, ".", task],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests/support'}"},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert process.returncode == 0, process.stderr
-    facts: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    return facts
+    return facts_of_program(__file__, ".", task, folder=folder, package=ROOT / "src")
 
 
 def main(folder: Path, task: str) -> dict[str, Any]:

@@ -1,9 +1,34 @@
 """The stages of a run with one task, one after another and without Snakemake."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+
+def facts_of_program(program: str, *arguments: str, folder: Path, package: Path) -> dict[str, Any]:
+    """Run a program of this folder in a process of its own; return the JSON of its last line.
+
+    Args:
+        program: its file.
+        arguments: of the program.
+        folder: the current folder.
+        package: folder with the package `t5repro`.
+    """
+    process = subprocess.run(
+        [sys.executable, program, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": f"{package}:{Path(__file__).parent}"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stderr
+    facts: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    return facts
 
 
 def build_examples(

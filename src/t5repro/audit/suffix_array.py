@@ -204,7 +204,7 @@ class SuffixArray:
         """Return the positions in the corpus that are at places.
 
         Args:
-            places: those of a segment are before those of the next, ``(n,)``.
+            places: ordered by segment, ``(n,)``.
         """
         bounds = np.searchsorted(places, self._first_places[:, 0])
         positions = np.empty(len(places), np.int64)

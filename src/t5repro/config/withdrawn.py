@@ -55,7 +55,7 @@ class WithdrawnPages(Section):
 
     A list of removals adds `addresses` (`address_form` of an URL), `hosts` (without subdomains),
     `prefixes` (beginnings of such forms) and `hashes` (SHA-256 of such a form, or of a domain).
-    `texts` (`text_hash`) are those of the withdrawn pages, under whatever URL they come back.
+    `texts` has hashes of the texts of withdrawn pages (`text_hash`), which may return at any URL.
     `lifted` names those that may be used again, with the reason; an entry of both is withdrawn.
     """
 

@@ -123,7 +123,7 @@ def wat_name(name: str) -> str:
 
 
 def names_of_part(name: str) -> list[str]:
-    """Return the name of a WET file and that of its WAT file; of any other file its name."""
+    """Return the names of a WET file and its WAT file; of any other file its name."""
     return [name, wat_name(name)] if ".wet" in PurePosixPath(name).suffixes else [name]
 
 

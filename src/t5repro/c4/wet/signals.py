@@ -42,7 +42,7 @@ _IN_TEXT = (
 _CREATIVE_COMMONS_LINK = re.compile(r"//(?:www\.)?creativecommons\.org/(?:licenses|publicdomain)/")
 # Directives for every robot, and those for the robot that made the crawl.
 _ROBOTS = ("robots", "ccbot")
-# Directives of X-Robots-Tag with a value behind a colon; another name there is that of a robot.
+# Directives of X-Robots-Tag with a value behind a colon; another name there names a robot.
 _WITH_VALUE = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 _OF_DIRECTIVE = {"noai": NOAI, "noindex": NOINDEX, "none": NOINDEX}  # none: noindex, nofollow
 _RESPONSE = ("Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
