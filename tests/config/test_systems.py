@@ -475,7 +475,6 @@ def test_xlnet_has_its_own_rows_and_optimizer_of_fine_tuning() -> None:
     ("change", "message"),
     [
         ({"pretrain.micro_batches": 2}, "micro_batches is 2, but the memory of a two-stream"),
-        ({"devices.kind": "mirrored"}, "devices.kind is mirrored and devices.engine tensorflow"),
         ({"pretrain.objective": "masked_lm"}, "permutation_lm is the objective of two_stream"),
         ({"model.positions": "learned"}, "two_stream has keys of distances"),
         ({"model.token_types": 2}, "model.token_types is 2, which model.architecture two_stream"),

@@ -278,7 +278,15 @@ def main(
         import_everything(engine)
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
         statuses = [
-            in_a_fork(main, folder, runs, engine=engine, signal_at=kill, places=places)
+            in_a_fork(
+                main,
+                folder,
+                runs,
+                engine=engine,
+                replicas=replicas,
+                signal_at=kill,
+                places=places,
+            )
             for kill in (*kills, *([] if unfinished else [None]))
         ]
         print(json.dumps(statuses))

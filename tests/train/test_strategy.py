@@ -44,13 +44,14 @@ CLIPPED = {  # at a rate of 0.01 rounding grows with Adam from step 60 on
 ENCODER = {**CLIPPED, "encoder": True, "micro_batches": 2}
 # Of ELECTRA both means; the rows bring their random numbers, wherever they are.
 ELECTRA = {**CLIPPED, "electra": True, "micro_batches": 2}
+XLNET = {**CLIPPED, "two_stream": True}  # replicas have the memory of their rows
 
 
 @pytest.fixture(scope="module")
 def one_device(tiny, tmp_path_factory, in_a_new_process):
     folder = tmp_path_factory.mktemp("one")
     runs = {"whole": CURVE, "tokens": TOKENS, "clipped": CLIPPED}
-    runs |= {"encoder": ENCODER, "electra": ELECTRA}
+    runs |= {"encoder": ENCODER, "electra": ELECTRA, "xlnet": XLNET}
     done = in_a_new_process(folder, runs)
     assert done.returncode == 0, done.stderr
     return {name: losses_of(tiny.make_job(folder / name)) for name in runs}
@@ -58,8 +59,20 @@ def one_device(tiny, tmp_path_factory, in_a_new_process):
 
 @pytest.mark.parametrize(
     ("replicas", "more"),
-    [(2, {"parts": PARTS, "clipped": CLIPPED, "encoder": ENCODER, "electra": ELECTRA}), (8, {})],
-    ids=["2, also in parts, clipped, an encoder only and ELECTRA", "8"],
+    [
+        (
+            2,
+            {
+                "parts": PARTS,
+                "clipped": CLIPPED,
+                "encoder": ENCODER,
+                "electra": ELECTRA,
+                "xlnet": XLNET,
+            },
+        ),
+        (8, {}),
+    ],
+    ids=["2, also in parts, clipped, an encoder only, ELECTRA and XLNet", "8"],
 )
 def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
     tiny, tmp_path, in_a_new_process, one_device, replicas, more
@@ -73,6 +86,19 @@ def test_the_loss_over_a_hundred_steps_does_not_depend_on_the_number_of_devices(
         assert len(losses) == CURVE["steps"]
         np.testing.assert_allclose(losses, expected, rtol=1e-4)
     assert one_device["whole"][-1] < one_device["whole"][0]
+
+
+@pytest.mark.parametrize("network", [{}, {"encoder": True, "optimizer": "lamb"}])
+def test_two_devices_that_are_killed_and_resumed_end_in_the_same_bytes(
+    tiny, tmp_path, in_a_new_process, network
+):
+    """Weights of replicas are equal to the bit, since a checkpoint has those of one."""
+    for name, killed in (("whole", []), ("cut", [6])):
+        done = in_a_new_process(tmp_path, {name: network}, replicas=2, kill_at=killed)
+        assert done.returncode == 0, done.stderr
+    for name in RESULTS:
+        cut, whole = ((tmp_path / run / "results" / name).read_bytes() for run in ("cut", "whole"))
+        assert cut == whole, name
 
 
 @pytest.mark.parametrize(

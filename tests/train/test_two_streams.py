@@ -1,5 +1,6 @@
 """Steps of XLNet: loss and update against NumPy, the memory in checkpoints, what it trains."""
 
+import csv
 import json
 import signal
 from pathlib import Path
@@ -209,6 +210,34 @@ def test_a_training_that_is_killed_and_resumed_ends_in_the_same_bytes(
     for name in ("weights.safetensors", "optimizer.safetensors", "history.csv"):
         cut, uncut = ((folder / name).read_bytes() for folder in results)
         assert cut == uncut, name
+
+
+def test_two_replicas_each_with_the_memory_of_its_rows_train_as_one_device(
+    tiny, tmp_path, in_a_new_process
+):
+    """Killed and resumed they end in the same bytes: a checkpoint has the memory of both."""
+    options = {
+        "two_stream": True,
+        "dropout_rate": 0.0,
+        "log_every_steps": 1,
+        "learning_rate": {"schedule": "constant", "factor": 0.001},
+    }
+    processes = [
+        in_a_new_process(tmp_path, {"one": options}),
+        in_a_new_process(tmp_path, {"two": options}, replicas=2),
+        in_a_new_process(tmp_path, {"cut": options}, replicas=2, kill_at=[6]),
+    ]
+    assert [done.returncode for done in processes] == [0, 0, 0], processes
+    assert "resuming from" in processes[-1].stderr
+    one, two, cut = (tmp_path / name / "results" for name in ("one", "two", "cut"))
+    for name in ("weights.safetensors", "optimizer.safetensors", "history.csv"):
+        assert (cut / name).read_bytes() == (two / name).read_bytes(), name
+    losses = [
+        [float(row["loss"]) for row in csv.DictReader(text.splitlines())]
+        for text in ((folder / "history.csv").read_text() for folder in (one, two))
+    ]
+    assert len(losses[0]) == 10
+    np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
 def test_a_resumed_training_reads_its_memory(tiny, tmp_path):

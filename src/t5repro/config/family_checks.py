@@ -198,7 +198,7 @@ def _check_positions(settings: "Settings") -> None:
 
 def _check_memory(settings: "Settings") -> None:
     """Raise ValueError if parts of a batch would have to share the memory of row slots."""
-    model, pretrain, devices = settings.model, settings.pretrain, settings.devices
+    model, pretrain = settings.model, settings.pretrain
     if not model.family.has_memory:
         return
     if pretrain.micro_batches > 1:
@@ -206,10 +206,4 @@ def _check_memory(settings: "Settings") -> None:
             f"pretrain.micro_batches is {pretrain.micro_batches}, but the memory of "
             f"{model.family.title} belongs to all rows of a batch; set it to 1, and lower "
             "pretrain.batch_size to save memory"
-        )
-    if devices.engine == "tensorflow" and devices.kind in ("mirrored", "tpu"):
-        raise ValueError(
-            f"devices.kind is {devices.kind} and devices.engine tensorflow, whose replicas would "
-            f"each have the memory of {model.family.title} for all rows; set devices.engine to "
-            "jax, or devices.kind to cpu or gpu"
         )

@@ -58,6 +58,13 @@ class Engine(Protocol):
         """Return the sum of a count over all replicas, float32."""
         ...
 
+    def replica_values(self, variable: Any) -> Sequence[Any]:
+        """Return the parts of a variable whose values differ between replicas, one a replica.
+
+        Each has `numpy` and `assign`.
+        """
+        ...
+
     def replicas_of(self, model: Any) -> int:
         """Return the number of devices that share the rows of a batch."""
         ...

@@ -150,6 +150,11 @@ def over_replicas(count: Any) -> Any:
     return keras.ops.cast(count, floatx())
 
 
+def replica_values(variable: Any) -> Sequence[Any]:
+    """Return the variable: its array has the rows of all devices."""
+    return (variable,)
+
+
 def replicas_of(model: Any) -> int:
     """Return the number of devices that share the rows of a batch."""
     return row_shares()

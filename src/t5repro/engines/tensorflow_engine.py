@@ -130,6 +130,13 @@ def over_replicas(count: Any) -> tf.Tensor:
     return replica.all_reduce(tf.distribute.ReduceOp.SUM, tf.cast(count, floatx()))
 
 
+def replica_values(variable: Any) -> Sequence[tf.Variable]:
+    """Return the parts of a variable whose values differ between replicas."""
+    value = variable.value
+    parts: Sequence[tf.Variable] = getattr(value, "values", (value,))
+    return parts
+
+
 def replicas_of(model: Any) -> int:
     """Return the number of replicas of a model's strategy."""
     return int(model.distribute_strategy.num_replicas_in_sync)
@@ -195,6 +202,9 @@ def _mirrored(settings: DevicesSettings) -> Devices:
         )
     if names[0].startswith("CPU"):
         tf.config.experimental.enable_op_determinism()
+    # It would order the factors of an update by the devices that they come from: weights of
+    # replicas would drift apart, and a training that resumes has those of the first.
+    tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     return Devices("mirrored", names, tf.distribute.MirroredStrategy(list(names)))
 
 

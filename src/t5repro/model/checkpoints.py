@@ -53,7 +53,7 @@ def noise_variables(model: Any) -> dict[str, Any]:
 def memory_variables(model: Any) -> dict[str, Any]:
     """Return what a pre-training remembers of the step before, by path in the model."""
     return {
-        layer.model_path: layer.states
+        layer.model_path: layer
         for layer in model._flatten_layers()
         if isinstance(layer, StreamMemory)
     }

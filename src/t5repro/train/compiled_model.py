@@ -1,5 +1,6 @@
 """The network of a stage with its loss, step and optimizer; checks of the batch and replicas."""
 
+import math
 from typing import Any
 
 import keras
@@ -111,15 +112,20 @@ def make_optimizer(training: TrainingSettings) -> Optimizer:
 
 
 def check_rows(training: TrainingSettings, devices: Devices) -> None:
-    """Refuse a batch that replicas and micro-batches cannot share evenly.
+    """Refuse a batch that replicas, micro-batches and kinds of rows cannot share evenly.
 
     Raises:
         SettingsError: they cannot; the message names the divisor.
     """
-    divisor = devices.replicas * training.micro_batches
+    parts = {
+        "devices": devices.replicas,
+        "micro_batches": training.micro_batches,
+        "directions of reading": training.row_kinds,
+    }
+    divisor = math.prod(parts.values())
     if training.batch_size % divisor:
+        factors = " times ".join(f"{number} {name}" for name, number in parts.items() if number > 1)
         raise SettingsError(
-            f"batch_size {training.batch_size} is not a multiple of {divisor}: {devices.replicas} "
-            f"devices times micro_batches {training.micro_batches}; static shapes need parts of "
-            "one size"
+            f"batch_size {training.batch_size} is not a multiple of {divisor}: {factors}; "
+            "static shapes need parts of one size"
         )

@@ -277,6 +277,12 @@ class PretrainSettings(TrainingSettings):
         return 0 if self.objective == "lm" else self.inputs_length
 
     @property
+    def row_kinds(self) -> int:
+        """Kinds of rows, which take turns in a batch: those read forwards and backwards."""
+        alternates = self.objective == "permutation_lm" and self.permutation_lm.both_directions
+        return 1 + alternates
+
+    @property
     def reads_corpus(self) -> bool:
         """Whether the stage reads the corpus: not if it writes given weights unchanged."""
         return self.steps > 0 or not self.start_from

@@ -144,6 +144,11 @@ class TrainingSettings(Section):
         return self.inputs_length
 
     @property
+    def row_kinds(self) -> int:
+        """Kinds of rows, which take turns in a batch."""
+        return 1
+
+    @property
     def kept_steps(self) -> tuple[int, ...]:
         """Steps with weights to keep, in addition to the final weights."""
         if self.keep_checkpoints == "last":
