@@ -279,13 +279,7 @@ def main(
         kills = [(int(signal.SIGKILL), step) for step in kill_at]
         statuses = [
             in_a_fork(
-                main,
-                folder,
-                runs,
-                engine=engine,
-                replicas=replicas,
-                signal_at=kill,
-                places=places,
+                main, folder, runs, engine=engine, replicas=replicas, signal_at=kill, places=places
             )
             for kill in (*kills, *([] if unfinished else [None]))
         ]
