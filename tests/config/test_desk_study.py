@@ -18,6 +18,7 @@ from t5repro.config.schema import Experiment, Settings
 from t5repro.estimate.run_files import load_run_files
 from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import rows_named
+from t5repro.report.scaling import OF_COMPUTE
 
 SIZES = {  # of an experiment, in proportion to the run
     "pretrain.targets_length",
@@ -141,6 +142,23 @@ def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_cha
                 for change in (changes, expected)
             )
         assert changes == expected, one.name
+
+
+def test_the_computes_of_the_law_are_five_over_a_factor_of_30_and_change_nothing_else() -> None:
+    scaling, study = load("desk_study.yaml", "desk_scaling.yaml"), load("desk_study.yaml")
+    untrained, *trained = first_seeds(scaling)
+    assert untrained.change["pretrain.steps"] == 0
+    steps = [one.change["pretrain.steps"] for one in trained]
+    assert (len(steps), max(steps) / min(steps)) == (5, 30)
+    for one in trained:
+        settings = settings_of_experiment(scaling, one.name)
+        pretrain = settings.pretrain
+        assert 50 * pretrain.learning_rate.warmup_steps == pretrain.steps
+        # The loss after the last step is measured.
+        assert pretrain.steps % pretrain.validation_every_steps == 0
+        same = study.pretrain.model_dump(exclude=OF_COMPUTE)
+        assert pretrain.model_dump(exclude=OF_COMPUTE) == same
+        assert settings.finetune == study.finetune
 
 
 PAGE = (ROOT / "docs/desk_study.md").read_text(encoding="utf-8")

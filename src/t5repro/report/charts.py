@@ -5,7 +5,7 @@ classes of `report.css`; lines also differ in their dashes, for print and for co
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -66,8 +66,22 @@ def downsample(
     ]
 
 
+def logarithmic_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times the powers of ten from `low` to `high`, both above 0."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [float(f"{factor}e{power}") for power in powers for factor in (1, 2, 5)]
+    return [value for value in values if low <= value <= high]
+
+
 def line_chart(
-    name: str, series: Sequence[Series], *, title: str, description: str, x_label: str, y_label: str
+    name: str,
+    series: Sequence[Series],
+    *,
+    title: str,
+    description: str,
+    x_label: str,
+    y_label: str,
+    logarithmic: bool = False,
 ) -> Markup:
     """Draw lines over one pair of axes.
 
@@ -78,19 +92,16 @@ def line_chart(
         description: description for screen readers.
         x_label: title of the horizontal axis.
         y_label: title of the vertical axis.
+        logarithmic: whether the horizontal axis is; then its values are above 0.
     """
     points = [point for line in series for point in line.points]
     x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
-    if 0 < x_low < x_high / 10:
-        x_low = 0.0  # steps count from the start of the phase
-    x_ticks = ticks(x_low, x_high, max_steps=6)
-    # Ticks outside the data would leave empty space on the left and right; a single point needs it.
-    if x_low < x_high:
-        x_ticks = [value for value in x_ticks if x_low <= value <= x_high]
+    if logarithmic and x_low < x_high:
+        x_ticks = logarithmic_ticks(x_low, x_high)
     else:
-        x_low, x_high = x_ticks[0], x_ticks[-1]
+        x_low, x_high, x_ticks = _linear(x_low, x_high)
     y_ticks = ticks(min(y for _, y in points), max(y for _, y in points), max_steps=6)
-    axes = _Axes(x_low, x_high, y_ticks[0], y_ticks[-1])
+    axes = _Axes(x_low, x_high, y_ticks[0], y_ticks[-1], math.log10 if logarithmic else float)
     elements = [
         Markup(
             '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-labelledby="{}-t {}-d">'
@@ -111,6 +122,17 @@ def line_chart(
     return Markup("").join(elements)
 
 
+def _linear(low: float, high: float) -> tuple[float, float, list[float]]:
+    """Return the ends of a horizontal axis and its ticks."""
+    if 0 < low < high / 10:
+        low = 0.0  # steps count from the start of the phase
+    values = ticks(low, high, max_steps=6)
+    # Ticks outside the data would leave empty space on the left and right; a single point needs it.
+    if low < high:
+        return low, high, [value for value in values if low <= value <= high]
+    return values[0], values[-1], values
+
+
 @dataclass(frozen=True)
 class _Axes:
     """Value ranges of the axes, and the mapping of values to coordinates of the drawing."""
@@ -119,9 +141,11 @@ class _Axes:
     x_high: float
     y_low: float
     y_high: float
+    x_scale: Callable[[float], float] = float
 
     def x(self, value: float) -> str:
-        fraction = (value - self.x_low) / (self.x_high - self.x_low)
+        low, high, at = map(self.x_scale, (self.x_low, self.x_high, value))
+        fraction = (at - low) / (high - low)
         return _short(LEFT + fraction * (WIDTH - LEFT - RIGHT))
 
     def y(self, value: float) -> str:

@@ -145,6 +145,20 @@ def histories_by_arm(
     return histories
 
 
+def histories_of_phase(
+    histories: Mapping[str, Mapping[str, Path]], phase: str
+) -> dict[str, dict[str, Path]]:
+    """Return arm -> name of the line -> history; fine-tuning can have a line for each group."""
+    return {
+        arm: {
+            arm + name.removeprefix(phase): path
+            for name, path in paths.items()
+            if name.startswith(phase)
+        }
+        for arm, paths in histories.items()
+    }
+
+
 def paper_row_title(name: str) -> str:
     """Return the name of a row with the tables of T5 that print it.
 

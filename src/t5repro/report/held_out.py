@@ -20,7 +20,7 @@ from t5repro.files import read_json
 from t5repro.report.experiments import Experiment
 from t5repro.report.links import manifest_of
 from t5repro.report.loss_curves import PETA, read_history
-from t5repro.report.titles import UNDEFINED
+from t5repro.report.titles import UNDEFINED, format_mean
 
 ACCURACY = ".accuracy"  # ends the name of a column of accuracies
 PERPLEXITY = "masked_pieces.perplexity"
@@ -57,7 +57,7 @@ class HeldOutRow:
     def accuracies(self) -> dict[str, str]:
         """Return kind of prediction -> share of right ones, in percent, as text."""
         return {
-            column.removesuffix(ACCURACY): _mean(shares, digits=1)
+            column.removesuffix(ACCURACY): format_mean(shares, digits=1)
             for column, shares in self.figures.items()
             if column.endswith(ACCURACY)
         }
@@ -97,7 +97,7 @@ def held_out_rows(
                 experiment=experiment.name,
                 style=experiment.style,
                 objective=_objective(resolved.pretrain),
-                loss=_mean(losses, digits=3),
+                loss=format_mean(losses, digits=3),
                 perplexity=f"{math.exp(mean):,.1f}",
                 per_character=UNDEFINED if density is None else f"{mean * density:.3f}",
                 operations=f"{pretraining_flops(settings, arm) / PETA:,.3g}",
@@ -132,12 +132,6 @@ def _figures(
     if pretrain.objective == "masked_lm":
         figures[PERPLEXITY] = [math.exp(loss) for loss in losses]
     return figures
-
-
-def _mean(values: Sequence[float], *, digits: int) -> str:
-    """Return a mean, of several seeds with the standard deviation."""
-    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{statistics.fmean(values):.{digits}f}{deviation}"
 
 
 def _objective(pretrain: PretrainSettings) -> str:

@@ -30,6 +30,7 @@ from t5repro.report.experiments import (
     difference_title,
     group_arms,
     histories_by_arm,
+    histories_of_phase,
     introduction,
     model_size,
 )
@@ -45,6 +46,7 @@ from t5repro.report.published_scores import TASK_BY_TASK, paper_source
 from t5repro.report.published_table import OurScores
 from t5repro.report.render_lineage import FILE_PREFIX, anchor
 from t5repro.report.rows import ScoreRow, score_rows, with_intervals
+from t5repro.report.scaling import scalings
 from t5repro.report.score_table import score_groups, tallies
 from t5repro.report.scores_csv import csv_text
 from t5repro.report.system_tables import system_tables
@@ -122,6 +124,7 @@ def report_texts(job: ReportJob) -> ReportTexts:
         **_settings_view(run, experiments),
         "curves": _curves(run, experiments, histories),
         "phases": phase_rows(run, experiments),
+        "scalings": scalings(run, experiments, rows, pretraining),
         "held_out": held_out,
         "accuracies": list(dict.fromkeys(kind for row in held_out for kind in row.accuracies)),
         "corpora": read_corpora,
@@ -339,7 +342,7 @@ def _curves(
         "pretrain": [arm.pretrain.loss_normaliser for arm in resolved],
         "finetune": [arm.finetune.loss_normaliser for arm in resolved],
     }
-    by_phase = {phase: _histories_of_phase(histories, phase) for phase in PHASES}
+    by_phase = {phase: histories_of_phase(histories, phase) for phase in PHASES}
     held_out = (
         validation_curve(experiments, by_phase["pretrain"], objectives=objectives),
         operations_curve(
@@ -366,20 +369,6 @@ def _curves(
     }
     # In the order of a run: pre-training, its held-out losses, fine-tuning.
     return [curves["pretrain"], *(curve for curve in held_out if curve), curves["finetune"]]
-
-
-def _histories_of_phase(
-    histories: Mapping[str, Mapping[str, Path]], phase: str
-) -> dict[str, dict[str, Path]]:
-    """Return arm -> name of the line -> history; fine-tuning can have a line for each group."""
-    return {
-        arm: {
-            arm + name.removeprefix(phase): path
-            for name, path in paths.items()
-            if name.startswith(phase)
-        }
-        for arm, paths in histories.items()
-    }
 
 
 def _settings_view(settings: Settings, experiments: Sequence[Experiment]) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """Titles of tasks and metrics, and the format of numbers, the same on page and terminal."""
 
+import statistics
+from collections.abc import Sequence
+
 from t5repro.task_table import BENCHMARK_TITLES, facts_of
 
 AVERAGE = "average"
@@ -57,6 +60,12 @@ def format_score(value: float | None) -> str:
 def format_sd(value: float | None) -> str:
     """Return a standard deviation as the suffix of a mean; empty if there is none."""
     return "" if value is None else f" ±{value:.2f}"
+
+
+def format_mean(values: Sequence[float], *, digits: int) -> str:
+    """Return a mean, of several values with the standard deviation (n - 1)."""
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.{digits}f}{deviation}".replace("-", "−")
 
 
 def format_difference(value: float) -> str:
