@@ -6,6 +6,7 @@ a group of tasks, if that one does not. A default value may be stated anywhere: 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from t5repro.config.experiments import settings_by_name, value_of
@@ -139,7 +140,7 @@ def _refuse_unread(stated: Mapping[str, Any], parts: Sequence[Settings], keys: K
         # The first part that reads it ends the search: a run may have hundreds.
         if not parts or not all(reason_unread(name, part) for part in parts):
             continue
-        if value != value_of(Settings(), name):
+        if value != _default(name):
             raise SettingsError(
                 f"{name} is {value!r}, which {reason_unread(name, parts[0])}; leave it out, or "
                 "state it only where it is read",
@@ -168,4 +169,10 @@ def reason_unread(name: str, settings: Settings) -> str:
 
 def _is_default(name: str, settings: Settings) -> bool:
     """Return whether a setting has its default value; also without a name."""
-    return not name or bool(value_of(settings, name) == value_of(Settings(), name))
+    return not name or bool(value_of(settings, name) == _default(name))
+
+
+@cache
+def _default(name: str) -> Any:
+    """Return the default of a setting; a run of many experiments asks for few of them often."""
+    return value_of(Settings(), name)
