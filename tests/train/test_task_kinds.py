@@ -5,8 +5,10 @@ import pytest
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
+from t5repro.config.load import load_settings  # noqa: E402
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
+from t5repro.config.stage_settings import step_settings  # noqa: E402
 from t5repro.estimate.work import step_work  # noqa: E402
 from t5repro.model.checkpoints import noise_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
@@ -275,6 +277,28 @@ def test_preflight_and_estimate_count_every_option_of_a_row(task, size, texts):
     assert features[f"{stack}_ids"].shape == (ROWS, texts, LENGTH)
     label, choice = (step_work("finetune", stage(name)) for name in ("glue_sst2", task))
     assert choice == texts * label
+
+
+@pytest.mark.parametrize(("system", "stack"), [("bert", "encoder"), ("gpt", "decoder")])
+def test_preflight_counts_every_option_of_an_own_task_of_the_run_file(system, stack):
+    endings = {
+        "files": {"train": ["endings.csv"]},
+        "fields": ["beginning"],
+        "options": ["ending_a", "ending_b", "ending_c"],
+        "target": "right",
+        "metrics": ["accuracy"],
+    }
+    run = load_settings(
+        {
+            "use": [f"systems/{system}", f"sizes/{system}_tiny"],
+            "tasks": {"names": ["endings"], "own": {"endings": endings}, "segments": True},
+            "finetune": {"inputs_length": LENGTH},
+        }
+    )
+    step = step_settings(run, "finetune")
+    features, _ = padding_batch(step, ROWS)
+    assert features[f"{stack}_ids"].shape == (ROWS, 3, LENGTH)
+    assert step_work("finetune", step) == step_work("finetune", run)
 
 
 @pytest.mark.parametrize("size", ["albert_tiny", "gpt_tiny"])
