@@ -14,12 +14,16 @@ SST2 = ROOT / "examples/mini/raw/tasks/glue/SST-2"
 # Family -> its form in `WRITERS`, if that has another name.
 FORMS = {"spanbert": "bert cased", "electra": "bert uncased"}
 SHAPE = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+
+
+def bert(rows: int) -> Any:
+    return transformers.BertConfig(
+        vocab_size=rows, hidden_size=32, max_position_embeddings=64, **SHAPE
+    )
+
+
 NETWORKS: dict[str, Callable[..., Any]] = {
-    "bert uncased": lambda rows: transformers.BertForPreTraining(
-        transformers.BertConfig(
-            vocab_size=rows, hidden_size=32, max_position_embeddings=64, **SHAPE
-        )
-    ),
+    "bert uncased": lambda rows: transformers.BertForPreTraining(bert(rows)),
     "roberta": lambda rows: transformers.RobertaForMaskedLM(
         transformers.RobertaConfig(
             vocab_size=rows, hidden_size=32, max_position_embeddings=66, type_vocab_size=1, **SHAPE
@@ -30,11 +34,7 @@ NETWORKS: dict[str, Callable[..., Any]] = {
             vocab_size=rows, hidden_size=32, embedding_size=16, max_position_embeddings=64, **SHAPE
         )
     ),
-    "spanbert": lambda rows: transformers.BertModel(
-        transformers.BertConfig(
-            vocab_size=rows, hidden_size=32, max_position_embeddings=64, **SHAPE
-        )
-    ),
+    "spanbert": lambda rows: transformers.BertModel(bert(rows)),
     "electra": lambda rows: transformers.ElectraForPreTraining(
         transformers.ElectraConfig(
             vocab_size=rows, hidden_size=32, embedding_size=16, max_position_embeddings=64, **SHAPE
