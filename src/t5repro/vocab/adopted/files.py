@@ -6,7 +6,7 @@ made, whose file has all that decides ids: pieces, merges, normalisation and spe
 
 import base64
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -193,14 +193,19 @@ def _form_of_model(data: bytes) -> Form | None:
         processor.load_from_serialized_proto(data)
     except RuntimeError:
         return None  # the reader of the vocabulary refuses it, and says why
-    pieces = {processor.id_to_piece(number) for number in range(len(processor))}
-    return None if processor.eos_id() == EOS_ID else _unigram_form(pieces)
+    if processor.eos_id() == EOS_ID:
+        return None
+    return _unigram_form([processor.id_to_piece(number) for number in range(len(processor))])
 
 
-def _unigram_form(pieces: Collection[str]) -> Form | None:
-    of_rows = {name: [FORMS[name].special_tokens[role] for role in OF_ENCODER] for name in UNIGRAMS}
-    names = (name for name, tokens in of_rows.items() if set(tokens) <= set(pieces))
-    return next((FORMS[name] for name in names), None)
+def _unigram_form(pieces: Iterable[str]) -> Form | None:
+    """Return the form whose separators and mask are all among some pieces."""
+    present = set(pieces)
+    forms = (FORMS[name] for name in UNIGRAMS)
+    return next(
+        (form for form in forms if present.issuperset(map(form.special_tokens.get, OF_ENCODER))),
+        None,
+    )
 
 
 def _unigram(data: bytes, form: Form, source: Path, sibling_files: Sequence[Path]) -> Pieces:
@@ -265,7 +270,7 @@ def _of_definition(path: Path) -> Pieces:
         scores = [(piece, score) for piece, score in model["vocab"]]
         pieces = _of_scores(
             scores,
-            _unigram_form([piece for piece, _ in scores]) or FORMS["albert"],
+            _unigram_form(piece for piece, _ in scores) or FORMS["albert"],
             model["unk_id"],
             path,
             unnamed_options_of(definition),
