@@ -15,7 +15,7 @@ from t5repro.vocab.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch", reason="peers are not installed: make parity")
 transformers = pytest.importorskip("transformers", reason="peers are not installed: make parity")
-from foreign_checkpoints import RELEASE  # noqa: E402 - needs both
+from foreign_checkpoints import RELEASE, with_ids_of_release  # noqa: E402 - needs both
 
 pytestmark = [pytest.mark.parity, pytest.mark.keras]
 CRAWL = ROOT.parent / "shared/data/wet"
@@ -89,17 +89,18 @@ def test_ids_of_100_000_lines_in_four_languages_are_those_of_hugging_face(
     name: str, novels: dict[str, list[str]], tmp_path: Path
 ) -> None:
     sample = [line for texts in novels.values() for line in texts[::10]]
-    vocabulary = adopted(WRITERS[name](tmp_path, sample, 8000))
+    source = WRITERS[name](tmp_path, sample, 8000)
     fast = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    vocabulary = adopted(with_ids_of_release(source, fast))
     compared, ids = {}, set()
-    for source, texts in novels.items():
+    for novel, texts in novels.items():
         ours = [foreign_ids(vocabulary, row) for row in vocabulary.encode_batch(texts)]
         theirs = fast(texts, add_special_tokens=False).input_ids
         others = [
             text for text, *rows in zip(texts, ours, theirs, strict=True) if rows[0] != rows[1]
         ]
-        assert others == [], source
-        compared[source] = len(texts)
+        assert others == [], novel
+        compared[novel] = len(texts)
         ids.update(*ours)
     print(name, compared, f"{len(ids)} different ids")
     assert len(ids) > 4000  # the lines need most of the vocabulary

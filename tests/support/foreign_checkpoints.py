@@ -51,16 +51,25 @@ NETWORKS: dict[str, Callable[..., Any]] = {
 }
 
 
+def with_ids_of_release(source: Path, tokenizer: Any) -> Path:
+    """Return the file of a vocabulary with the ids of the installed release of transformers.
+
+    Release 5 cuts at spaces before it reads a unigram model, which only its own file says.
+    """
+    if source.suffix != ".model" or RELEASE == 4:
+        return source
+    tokenizer.save_pretrained(source.parent)
+    source.unlink()
+    return source.with_name("tokenizer.json")
+
+
 def write_checkpoint(name: str, folder: Path) -> Path:
     """Write weights and vocabulary of a family of `NETWORKS`; return the file of the vocabulary."""
     lines = [row.split("\t")[0] for row in (SST2 / "train.tsv").read_text().splitlines()[1:]]
     source = WRITERS[FORMS.get(name, name)](folder, lines * 3, 400)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     rows = len(tokenizer)
-    if source.suffix == ".model" and RELEASE > 4:  # whose classes cut at spaces first
-        tokenizer.save_pretrained(folder)
-        source.unlink()
-        source = folder / "tokenizer.json"
+    source = with_ids_of_release(source, tokenizer)
     torch.manual_seed(7)
     network = NETWORKS[name](rows)
     with torch.no_grad():
