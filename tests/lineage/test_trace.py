@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from made_graphs import RESULT, SCORES, record
+from made_graphs import RESULT, SCORES, record, two_phases
 from made_records import write_records
 from whole_records import MACHINE
 
@@ -69,6 +69,28 @@ def test_each_step_says_settings_code_and_machine(run: Path) -> None:
     assert "code      1 files of cccccccccccc" in text
     assert "machine   CPython 3.11.7, keras 3.15.1, Linux x86_64" in text
     assert text.count("code      not recorded") == 8  # nothing is made up for the others
+
+
+def test_the_trace_of_a_later_phase_names_both_trainings_with_their_steps_and_text(
+    tmp_path: Path,
+) -> None:
+    traced_score = traced(tmp_path, f"{two_phases(tmp_path)}#one")
+    lines = [line.strip() for line in to_text(*traced_score).splitlines()]
+    shown = [line for line in lines if line.startswith(("└─", "steps"))]
+    assert shown == [
+        "└─ r/evaluate_score/phases",
+        "└─ r/pretrain/second",
+        "steps     1,100, after which the optimizer counts 2,000",
+        "└─ r/tokens/second",
+        "└─ r/c4/second",
+        "└─ r/pretrain/first",
+        "steps     900, after which the optimizer counts 900",
+        "└─ r/tokens/first",
+        "└─ r/c4/first",
+    ]
+    steps = {step["job"]: step["counters"] for step in to_json(traced_score[0])["steps"]}
+    assert steps["r/pretrain/second"] == {"steps": 1100, "optimizer_step": 2000}
+    assert steps["r/pretrain/first"]["steps"] == 900
 
 
 def test_a_record_of_another_run_with_the_same_bytes_is_named_as_such(

@@ -220,12 +220,12 @@ def test_each_row_of_the_systems_has_a_state_and_names_its_experiment() -> None:
     printed = [(table["id"], row["name"]) for table in tables for row in table["rows"]]
     states = list(system_row_states())
     assert [(state.table, state.row) for state in states] == printed
-    assert (len(tables), len(printed)) == (29, 151)
+    assert (len(tables), len(printed)) == (30, 156)
     assert all(FORMS.fullmatch(state.state) for state in states)
     assert all(bool(state.arm) != state.state.startswith(IMPOSSIBLE) for state in states)
     named = {state.arm for state in states if state.arm}
     assert named == set(system_tables_content()["configurations"])
-    assert sum(bool(state.arm) for state in states) == 99
+    assert sum(bool(state.arm) for state in states) == 104
 
 
 def test_a_table_without_a_task_of_ours_cannot_be_had() -> None:

@@ -68,25 +68,53 @@ def write_gpt(folder: Path, lines: Sequence[str], size: int) -> Path:
 
 def write_albert(folder: Path, lines: Sequence[str], size: int, **options: Any) -> Path:
     """Write `spiece.model` with ALBERT's special ids, lower-cased; return it."""
-    model = io.BytesIO()
+    model = {
+        "pad_id": 0,
+        "unk_id": 1,
+        "bos_id": -1,
+        "eos_id": -1,
+        "control_symbols": ["[CLS]", "[SEP]", "[MASK]"],
+        "normalization_rule_name": "nmt_nfkc_cf",
+    }
+    config = {"do_lower_case": True, "tokenizer_class": "AlbertTokenizer", **options}
+    return _write_unigram(folder, lines, size, model, config)
+
+
+def write_xlnet(
+    folder: Path, lines: Sequence[str], size: int, *, marks: str = "", **options: Any
+) -> Path:
+    """Write `spiece.model` with the special symbols of XLNet's README, cased; return it.
+
+    `marks` are its punctuation marks. After each, transformers adds a sign of a space when it
+    converts such a model, which SentencePiece does not.
+    """
+    model = {
+        "unk_id": 0,
+        "bos_id": 1,
+        "eos_id": 2,
+        "control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
+        "user_defined_symbols": ["<eop>", *marks],
+    }
+    config = {"do_lower_case": False, "tokenizer_class": "XLNetTokenizer", **options}
+    return _write_unigram(folder, lines, size, model, config)
+
+
+def _write_unigram(
+    folder: Path, lines: Sequence[str], size: int, model: dict[str, Any], config: dict[str, Any]
+) -> Path:
+    proto = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
-        model_writer=model,
+        model_writer=proto,
         vocab_size=size,
         hard_vocab_limit=False,
-        pad_id=0,
-        unk_id=1,
-        bos_id=-1,
-        eos_id=-1,
-        control_symbols=["[CLS]", "[SEP]", "[MASK]"],
-        normalization_rule_name="nmt_nfkc_cf",
         num_threads=16,
         minloglevel=2,
+        **model,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    config = {"do_lower_case": True, "tokenizer_class": "AlbertTokenizer", **options}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    (folder / "spiece.model").write_bytes(model.getvalue())
+    (folder / "spiece.model").write_bytes(proto.getvalue())
     return folder / "spiece.model"
 
 
@@ -132,4 +160,5 @@ WRITERS: dict[str, Callable[[Path, Sequence[str], int], Path]] = {
     "albert with accents": lambda folder, lines, size: write_albert(
         folder, lines, size, keep_accents=True
     ),
+    "xlnet": write_xlnet,
 }

@@ -125,6 +125,44 @@ def small_run(root: Path, *, rate: float = 0.1, weights: str = "weights") -> Pat
     return root
 
 
+def two_phases(root: Path) -> str:
+    """Write a pre-training on one text that another on a second text continues; name its score."""
+    weights: list[str] = []
+    for phase, steps, count in (("first", 900, 900), ("second", 1100, 2000)):
+        corpus = one_output(root, "c4", phase, "en-train.parquet", ())
+        ids = one_output(root, "tokens", phase, "train.ids", [corpus])
+        trained = {"steps": steps, "optimizer_step": count}
+        weights = [
+            one_output(root, "pretrain", phase, "weights.safetensors", [ids, *weights], trained)
+        ]
+    scores = json.dumps({"tasks": {"one": {"metrics": {"accuracy": 50.0}}}})
+    return one_output(root, "evaluate_score", "phases", "scores.json", weights, text=scores)
+
+
+def one_output(
+    root: Path,
+    rule: str,
+    node: str,
+    file: str,
+    inputs: Sequence[str],
+    counters: Mapping[str, Any] | None = None,
+    text: str = "",
+) -> str:
+    """Write a job with one output; return its path."""
+    folder = f"{RESULT}/{rule}/{node}"
+    write(root, f"{folder}/{file}", text or f"{file} of {node}")
+    manifest(
+        root,
+        f"{folder}/manifest.json",
+        rule=rule,
+        inputs=inputs,
+        outputs=[f"{folder}/{file}"],
+        settings={"devices": {"kind": "cpu"}},
+        counters=counters,
+    )
+    return f"{folder}/{file}"
+
+
 def record(root: Path, job: str, **start: Any) -> None:
     """Write the record of a job as `lineage.recording` does: what it ran, on what."""
     write_json(root / f"records/{job}.json", whole_record(job, start))

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import yaml
 
 keras = pytest.importorskip("keras")
 tf = pytest.importorskip("tensorflow")
+from t5repro.cli.main import main  # noqa: E402
+from t5repro.config.load import load_run_file  # noqa: E402
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.finetune import FinetuneStage  # noqa: E402
 from t5repro.estimate.work import step_work  # noqa: E402
@@ -19,6 +22,7 @@ from t5repro.model.transformer import DecoderClassifier  # noqa: E402
 from t5repro.systems.decoder_classifier.loss import DecoderAnswerLoss  # noqa: E402
 from t5repro.systems.encoder.loss import EncoderAnswerLoss  # noqa: E402
 from t5repro.systems.label_losses import option_losses, span_losses  # noqa: E402
+from t5repro.train import preflight  # noqa: E402
 from t5repro.train.fresh_model import fresh_model, padding_batch  # noqa: E402
 from t5repro.train.tensorflow_step import TensorFlowModel  # noqa: E402
 
@@ -275,6 +279,33 @@ def test_preflight_and_estimate_count_every_option_of_a_row(task, size, texts):
     assert features[f"{stack}_ids"].shape == (ROWS, texts, LENGTH)
     label, choice = (step_work("finetune", stage(name)) for name in ("glue_sst2", task))
     assert choice == texts * label
+
+
+@pytest.mark.parametrize(("system", "stack"), [("bert", "encoder"), ("gpt", "decoder")])
+def test_preflight_counts_every_option_of_an_own_task_of_the_run_file(
+    system, stack, tmp_path, monkeypatch
+):
+    endings = {
+        "files": {"train": ["endings.csv"]},
+        "fields": ["beginning"],
+        "options": ["ending_a", "ending_b", "ending_c"],
+        "target": "right",
+        "metrics": ["accuracy"],
+    }
+    values = {
+        "use": [f"systems/{system}", f"sizes/{system}_tiny"],
+        "tasks": {"names": ["endings"], "own": {"endings": endings}, "segments": True},
+        "finetune": {"inputs_length": LENGTH},
+    }
+    run_file = tmp_path / "run.yaml"
+    run_file.write_text(yaml.safe_dump(values))
+    steps = []
+    monkeypatch.setattr(preflight, "preflight", lambda step, **_: steps.append(step))
+    command = ["stage", "preflight", "--stage", "finetune", "--settings", str(run_file)]
+    assert main(command) == 0
+    features, _ = padding_batch(steps[0], ROWS)
+    assert features[f"{stack}_ids"].shape == (ROWS, 3, LENGTH)
+    assert step_work("finetune", steps[0]) == step_work("finetune", load_run_file(run_file))
 
 
 @pytest.mark.parametrize("size", ["albert_tiny", "gpt_tiny"])

@@ -3,12 +3,14 @@
 import json
 import re
 import shutil
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from foreign_vocabularies import WRITERS, by_id, write_bert, write_gpt, write_roberta
+import sentencepiece
+from foreign_vocabularies import WRITERS, by_id, write_bert, write_gpt, write_roberta, write_xlnet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +28,9 @@ LINES = [
     "Moara veche de lângă râu se învârte încet, iar țăranul își duce grâul în sus!",
     "Le vieux moulin, près de la rivière, tourne \u201cdoucement\u201d... n\u2019est-ce pas?",
 ] * 5
+
+
+OTHER_SPELLINGS = ("<s>", "</s>", "<cls>", "<sep>", "<mask>")
 
 
 @pytest.fixture(scope="module", params=WRITERS)
@@ -55,7 +60,7 @@ def test_special_ids_are_in_our_places_and_the_order_returns_to_theirs(source: P
     for piece in ("[CLS]", "[SEP]", "[MASK]"):
         number = special_id(piece, vocabulary.total_ids)
         if order.foreign_id(number) is not None:
-            assert vocabulary.pieces.spelling(number) in (piece, "<s>", "</s>", "<mask>")
+            assert vocabulary.pieces.spelling(number) in (piece, *OTHER_SPELLINGS)
 
 
 @given(text=st.text(max_size=60))
@@ -90,7 +95,7 @@ def test_characters_of_pieces_are_those_of_the_text_before_its_normalisation(
     assert "".join(last) == "Moara"
 
 
-@pytest.mark.parametrize("name", ["bert uncased", "roberta", "albert"])
+@pytest.mark.parametrize("name", ["bert uncased", "roberta", "albert", "xlnet"])
 def test_pieces_that_begin_a_word_are_those_after_a_space(name: str, tmp_path: Path) -> None:
     source = WRITERS[name](tmp_path, LINES, 420)
     vocabulary = adopted(source)
@@ -118,6 +123,7 @@ def test_a_gpt_vocabulary_does_not_tell_which_piece_begins_a_word(tmp_path: Path
         ("roberta", "The old Mill,  by Ana.", "The old Mill,  by Ana."),
         ("gpt", "The old mill by the river", "the old mill by the river"),
         ("albert", "The old Mill, by Ana.", "the old mill, by ana."),
+        ("xlnet", "The old mill, by Ana.", "The old mill, by Ana."),
     ],
 )
 def test_text_comes_back_as_the_vocabulary_normalises_it(
@@ -138,6 +144,25 @@ def test_the_spellings_of_pieces_show_their_spaces(tmp_path: Path) -> None:
         "gpt": "the▁mill▁",
         "albert": "▁the▁mill",
     }
+
+
+def test_an_xlnet_with_the_marks_of_its_release_has_the_ids_of_sentencepiece(
+    tmp_path: Path,
+) -> None:
+    """Yang et al., 2019, prepare lines so: quotes and accents; a comma leaves the digit before."""
+    source = write_xlnet(tmp_path, LINES, 420, marks='.()"-–£€')
+    vocabulary = adopted(source)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(source))
+    compared = 0
+    for line in LINES:
+        if re.search(r"\d,", line):
+            continue
+        letters = unicodedata.normalize("NFKD", " ".join(line.split()))
+        prepared = "".join(letter for letter in letters if not unicodedata.combining(letter))
+        foreign = [vocabulary.pieces.order.foreign_id(number) for number in vocabulary.encode(line)]
+        assert foreign == processor.encode(prepared)
+        compared += len(foreign)
+    assert compared > 300
 
 
 # A vocabulary with few free rows

@@ -66,6 +66,21 @@ def parsed_settings(arguments: argparse.Namespace, stage: str) -> Any:
     return parse_stage(stage, text)
 
 
+def parsed_step(arguments: argparse.Namespace, stage: str) -> Any:
+    """Return the typed settings for the cost of a step of a training from ``--settings``.
+
+    Raises:
+        SettingsError: they are not that stage's.
+    """
+    from t5repro.config.load import load_run_file
+    from t5repro.config.stage_settings import step_settings
+
+    text: str = arguments.settings
+    if text.endswith(RUN_FILES):
+        return step_settings(load_run_file(Path(text)), stage)
+    return parsed_settings(arguments, stage)
+
+
 def parsed_engine(arguments: argparse.Namespace) -> Engine:
     """Return the engine of the corpus from ``--engine``, or from a run file in ``--settings``.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.cli import c4
-from t5repro.cli.arguments import add_log, add_settings, parsed_settings
+from t5repro.cli.arguments import add_log, add_settings, parsed_step
 from t5repro.cli.job_options import add_options, expected_inputs, job_of, named_files
 from t5repro.cli.parsers import Commands, add_command, add_group
 from t5repro.config.sections.devices import TITLES
@@ -48,7 +48,7 @@ def _preflight(arguments: argparse.Namespace) -> None:
     from t5repro.train.preflight import default_python, preflight
 
     preflight(
-        parsed_settings(arguments, arguments.stage),
+        parsed_step(arguments, arguments.stage),
         slice_name=arguments.slice,
         python=arguments.python or default_python(),
         report=arguments.report,

@@ -12,6 +12,7 @@ from typing import Any
 from t5repro.config.field import Section
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import Engine
+from t5repro.config.sections.finetune import FinetuneStep
 from t5repro.stages import BY_NAME
 
 # These settings affect no byte of the outputs. Jobs receive them in other ways, so that a change
@@ -33,6 +34,15 @@ def stage_model(stage: str) -> type[Section]:
 def stage_settings(settings: Settings, stage: str) -> dict[str, Any]:
     """Return the settings that `stage` receives, as plain JSON values."""
     return settings_of_stages(settings, [stage])[stage]
+
+
+def step_settings(settings: Settings, stage: str) -> Any:
+    """Return the typed settings of a training for the cost of a step without its data.
+
+    Its job learns from the rows how many options an own task has; here the run file says so.
+    """
+    model = FinetuneStep if stage == "finetune" else stage_model(stage)
+    return model.model_validate(_select(settings.model_dump(mode="json"), model))
 
 
 def settings_of_stages(settings: Settings, stages: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from t5repro.config.sections.devices import MeshSettings
-from t5repro.config.stage_settings import stage_model, stage_settings
+from t5repro.config.stage_settings import step_settings
 from t5repro.errors import SettingsError
 from t5repro.estimate.machines import Machine
 from t5repro.estimate.rates import MeasuredRate
@@ -49,9 +49,9 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
         devices = settings.devices.model_copy(
             update={"kind": machine.kind.device, "steps_per_execution": 1, "mesh": MeshSettings()}
         )
-        stage = stage_model(node.rule).model_validate(stage_settings(settings, node.rule))
+        step = step_settings(settings, node.rule).model_copy(update={"devices": devices})
         announce(f"probe: {node.label}, {rows} rows")
-        seconds = step_seconds(stage.model_copy(update={"devices": devices}), rows=rows)
+        seconds = step_seconds(step, rows=rows)
         flops = step_work(node.rule, settings)
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,

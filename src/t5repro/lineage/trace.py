@@ -158,6 +158,7 @@ def to_json(trace: Trace) -> dict[str, Any]:
                 "job": job.name,
                 "rule": job.rule,
                 "settings": job.settings,
+                "counters": job.counters,
                 "inputs": [artifact_json(file) for file in trace.inputs[job.name]],
                 "outputs": [artifact_json(output) for output in job.outputs],
                 "record": job.record.to_json() if job.record else None,
@@ -232,15 +233,24 @@ def _add_job(
 
 
 def job_lines(job: Job, trace: Trace) -> list[str]:
-    """Return the description of a job: settings, code, environment and files."""
+    """Return the description of a job: settings, steps, code, environment and files."""
     # The manifest is the job itself; its hash adds nothing to the line.
     outputs = [output for output in job.outputs if output.path != job.manifest]
     return [
         f"settings  {short_settings(job.settings)}",
+        *_steps(job),
         *(f"{name:<8}  {value}" for name, value in record_lines(job.record).items()),
         f"read      {_short_files(trace.inputs[job.name])}",
         f"wrote     {_short_files(outputs)}",
     ]
+
+
+def _steps(job: Job) -> list[str]:
+    """Return the line of a training's steps; none of another job."""
+    steps, last = (job.counters.get(name) for name in ("steps", "optimizer_step"))
+    if not isinstance(steps, int) or not isinstance(last, int):
+        return []
+    return [f"steps     {steps:,}, after which the optimizer counts {last:,}"]
 
 
 def _short_files(files: Sequence[Artifact]) -> str:

@@ -17,6 +17,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import MERGES, SPECIAL_PIECES, VocabSettings
 from t5repro.errors import VocabularyError
 from t5repro.model.foreign_vocabulary import AXES_OF_IDS, FACE_VOCABULARY
+from t5repro.model.segment_rows import SUMMARY_TYPE
 from t5repro.vocab.adopted.forms import Form
 from t5repro.vocab.adopted.options import CONFIG, NAMES, SPECIAL_TOKENS
 from t5repro.vocab.id_order import FIRST_IDS, MovedOrder
@@ -29,7 +30,7 @@ from t5repro.vocab.vocabulary import Vocabulary
 CLS, SEP, MASK = SPECIAL_PIECES[:3]
 TOKENS = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 # Roles in rows; of other networks padding and EOS.
-OF_NETWORK = dict.fromkeys(("encoder", "generator_detector"), ("pad", CLS, SEP, MASK))
+OF_NETWORK = dict.fromkeys(("encoder", "generator_detector", "two_stream"), ("pad", CLS, SEP, MASK))
 Documents = dict[str, bytes | dict[str, Any]]  # name of a file -> content
 
 
@@ -115,7 +116,7 @@ class VocabularyFiles:
         values = {
             "tokenizer_class": "BigBirdTokenizer",
             "added_tokens_decoder": added,
-            "model_input_names": _input_names(model),
+            "model_input_names": _input_names(types=model.token_types > 0),
         }
         return _documents(self.with_sentinels, TOKENS | names, values)
 
@@ -180,7 +181,8 @@ class AdoptedFiles:
     def documents(self, model: ModelSettings) -> Documents:
         """Return the files of the tokenizer of the family that the vocabulary is from."""
         form = self.pieces.form
-        names = {NAMES[role][0]: token for role, token in self.tokens.items()}
+        # Others have no name there, such as <eod>.
+        names = {NAMES[role][0]: token for role, token in self.tokens.items() if role in NAMES}
         entries = {
             self._id(role): _added_token(
                 token, includes_space=role == MASK and form.mask_includes_space
@@ -198,7 +200,9 @@ class AdoptedFiles:
             **form.options_of(definition),
             "tokenizer_class": form.classes[0],
             "added_tokens_decoder": added,
-            "model_input_names": _input_names(model),
+            "model_input_names": _input_names(
+                types=model.token_types > 0 or model.family.ends_with_summary
+            ),
         }
         return {**self._piece_files(form), "tokenizer.json": definition, CONFIG: values} | {
             SPECIAL_TOKENS: names
@@ -221,13 +225,17 @@ class AdoptedFiles:
         if not model.family.predicts_inputs:
             return None
         cls, sep = (self.tokens[role] for role in (CLS, SEP))
-        types = int(model.token_types > 1)
-        between = [_special(sep, 0)] * model.pair_separators
-        first = [_special(cls, 0), _sequence("A", 0)]
+        types = int(model.token_types > 1 or model.family.ends_with_summary)
+        start, end = [_special(cls, 0)], []
+        if model.family.ends_with_summary:
+            start, end = [], [_special(cls, SUMMARY_TYPE)]
+        first = [*start, _sequence("A", 0), _special(sep, 0)]
+        between = [_special(sep, 0)] * (model.pair_separators - 1)
+        second = [_sequence("B", types), _special(sep, types)]
         return {
             "type": "TemplateProcessing",
-            "single": [*first, _special(sep, 0)],
-            "pair": [*first, *between, _sequence("B", types), _special(sep, types)],
+            "single": [*first, *end],
+            "pair": [*first, *between, *second, *end],
             "special_tokens": {
                 token: {"id": token, "ids": [self._id(role)], "tokens": [token]}
                 for role, token in ((CLS, cls), (SEP, sep))
@@ -254,9 +262,8 @@ def _added_token(token: str, *, includes_space: bool) -> dict[str, Any]:
     }
 
 
-def _input_names(model: ModelSettings) -> list[str]:
-    types = ["token_type_ids"] if model.token_types else []
-    return ["input_ids", *types, "attention_mask"]
+def _input_names(*, types: bool) -> list[str]:
+    return ["input_ids", *(["token_type_ids"] if types else []), "attention_mask"]
 
 
 def vocabulary_files(path: Path, vocab: VocabSettings, model: ModelSettings) -> TokenizerFiles:

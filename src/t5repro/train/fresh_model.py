@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from t5repro.config.known_tasks import known_tasks
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
 from t5repro.config.sections.pretrain import PretrainStage
+from t5repro.config.sections.tasks import TaskTexts
 from t5repro.inputs.batches import Batch
 from t5repro.model.labels import NO_COLUMNS, LabelColumns, TaskAnswer
 from t5repro.systems.finetuning import finetuning_of
 from t5repro.systems.pretraining import pretraining_of
-from t5repro.task_table import facts_of
+from t5repro.task_facts import TaskFacts
+from t5repro.task_table import BY_NAME, facts_of
 from t5repro.train.compiled_model import compiled_model
 from t5repro.train.step import TrainedModel
 
@@ -58,15 +61,19 @@ def padding_batch(settings: PretrainStage | FinetuneStage, rows: int) -> Batch:
 def example_columns(settings: FinetuneStage) -> LabelColumns:
     """Return the columns of the tasks that a network is fine-tuned on; none if it writes text.
 
-    Their kinds are the kinds of the tasks, their words are placeholders. A job knows only the names
-    of own tasks: they count as labels of one text, also if their rows have options.
+    Their kinds are the kinds of the tasks, their words are placeholders. The settings of a job have
+    only the names of own tasks, which then count as labels of one text; `FinetuneStep` has all.
     """
     family = tuned_family(settings.model, settings.finetune)
     if family.writes_text:
         return NO_COLUMNS
     finetune = settings.finetune
     reverses = finetune.pair_order == "reversed"
-    answers = {task: _answer(task, spans=family.has_span_head) for task in settings.tasks.names}
+    known = known_tasks(settings.tasks) if isinstance(settings.tasks, TaskTexts) else BY_NAME
+    answers = {
+        task: _answer(known.get(task) or facts_of(task), spans=family.has_span_head)
+        for task in settings.tasks.names
+    }
     return LabelColumns(
         {
             task: answer.as_trained(finetune.pair_head, reverses=reverses)
@@ -75,8 +82,7 @@ def example_columns(settings: FinetuneStage) -> LabelColumns:
     )
 
 
-def _answer(task: str, *, spans: bool) -> TaskAnswer:
-    facts = facts_of(task)
+def _answer(facts: TaskFacts, *, spans: bool) -> TaskAnswer:
     if facts.answer == "span" and spans:
         return TaskAnswer("span")
     if facts.answer == "tags" and spans:

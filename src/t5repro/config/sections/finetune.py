@@ -188,3 +188,9 @@ class FinetuneStage(Section):
     pretrain: PretrainSettings = PretrainSettings()
     finetune: FinetuneSettings
     devices: DevicesSettings
+
+
+class FinetuneStep(FinetuneStage):
+    """Settings for the cost of a step of `finetune`: with the options of own tasks, too."""
+
+    tasks: TasksSettings

@@ -5,7 +5,8 @@ made, whose file has all that decides ids: pieces, merges, normalisation and spe
 """
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from t5repro.vocab.adopted.comparison import check_equal, read_definition
 from t5repro.vocab.adopted.forms import (
     CHARSMAP,
     FORMS,
+    OF_ENCODER,
     SPACE_BYTE,
     Form,
     Model,
@@ -39,12 +41,15 @@ from t5repro.vocab.adopted.piece_files import (
     read_word_pieces,
 )
 from t5repro.vocab.id_order import IdOrder, SameOrder
+from t5repro.vocab.special_ids import EOS_ID
 from t5repro.vocab.tokenizer_model import TokenizerModel
 
 NAMES = ("vocab.txt", "vocab.json", DEFINITION)  # of vocabularies, besides SentencePiece models
 BYTES = 256
 UNIGRAM = 1  # model_type of SentencePiece's trainer
-# ALBERT's tokenizer cuts a comma from the digit before it; a piece of both is so unlikely instead.
+UNIGRAMS = ("albert", "xlnet")  # forms of such models
+# ALBERT's and XLNet's tokenizers cut a comma from the digit before it; a piece of both is so
+# unlikely instead.
 PENALTY_OF_NUMBER_AND_COMMA = 100.0
 
 
@@ -108,9 +113,9 @@ def published_vocabulary(source: Path, sibling_files: Sequence[Path]) -> Publish
     if source.suffix == ".json":
         return _adopted(_byte_pairs(source, sibling_files), source, sibling_files)
     data = read_file(source)
-    if not _is_albert(data):
+    if not (form := _form_of_model(data)):
         return Published(data, SameOrder())  # its reader checks it
-    return _adopted(_albert(data, source, sibling_files), source, sibling_files)
+    return _adopted(_unigram(data, form, source, sibling_files), source, sibling_files)
 
 
 def _adopted(pieces: Pieces, source: Path, sibling_files: Sequence[Path]) -> Published:
@@ -181,37 +186,49 @@ def _check_bytes(ids: Mapping[str, int], where: Path) -> None:
         )
 
 
-def _is_albert(data: bytes) -> bool:
-    """Return whether a model has ALBERT's special pieces, in place of T5's."""
+def _form_of_model(data: bytes) -> Form | None:
+    """Return the form of a SentencePiece model by its special pieces; None if they are T5's."""
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.load_from_serialized_proto(data)
     except RuntimeError:
-        return False  # the reader of the vocabulary refuses it, and says why
-    has_pieces = processor.unk_id() not in map(processor.piece_to_id, ("[CLS]", "[SEP]", "[MASK]"))
-    return has_pieces and processor.eos_id() != 1
+        return None  # the reader of the vocabulary refuses it, and says why
+    if processor.eos_id() == EOS_ID:
+        return None
+    return _unigram_form([processor.id_to_piece(number) for number in range(len(processor))])
 
 
-def _albert(data: bytes, source: Path, sibling_files: Sequence[Path]) -> Pieces:
+def _unigram_form(pieces: Iterable[str]) -> Form | None:
+    """Return the form whose separators and mask are all among some pieces."""
+    present = set(pieces)
+    forms = (FORMS[name] for name in UNIGRAMS)
+    return next(
+        (form for form in forms if present.issuperset(map(form.special_tokens.get, OF_ENCODER))),
+        None,
+    )
+
+
+def _unigram(data: bytes, form: Form, source: Path, sibling_files: Sequence[Path]) -> Pieces:
     from sentencepiece import sentencepiece_model_pb2
 
     if not any(path.name in (CONFIG, DEFINITION) for path in sibling_files):
+        lower = json.dumps(form.options["do_lower_case"])
         raise VocabularyError(
-            f"{source} is ALBERT's and has neither {CONFIG} nor {DEFINITION} next to it, which say "
-            f'whether text is lower-cased; write {CONFIG} with {{"do_lower_case": true}}, and '
-            "list it in data.sources"
+            f"{source} is of {form.title} and has neither {CONFIG} nor {DEFINITION} next to it, "
+            f'which say whether text is lower-cased; write {CONFIG} with {{"do_lower_case": '
+            f"{lower}}}, and list it in data.sources"
         )
     model = sentencepiece_model_pb2.ModelProto.FromString(data)
     if model.trainer_spec.model_type != UNIGRAM or model.trainer_spec.byte_fallback:
         raise VocabularyError(
             f"{source} is a SentencePiece model of type {model.trainer_spec.model_type} with "
-            f"byte_fallback {model.trainer_spec.byte_fallback}; ALBERT's is a unigram model (1) "
-            "without: name the spiece.model of an ALBERT"
+            f"byte_fallback {model.trainer_spec.byte_fallback}; that of {form.title} is a unigram "
+            "model (1) without: name the spiece.model of a released checkpoint"
         )
     scores = [(piece.piece, _score(piece.piece, piece.score)) for piece in model.pieces]
     charsmap = model.normalizer_spec.precompiled_charsmap
     file_options = {CHARSMAP: base64.b64encode(charsmap).decode()} if charsmap else {}
-    return _of_scores(scores, model.trainer_spec.unk_id, source, file_options)
+    return _of_scores(scores, form, model.trainer_spec.unk_id, source, file_options)
 
 
 def _score(piece: str, score: float) -> float:
@@ -221,6 +238,7 @@ def _score(piece: str, score: float) -> float:
 
 def _of_scores(
     scores: Sequence[tuple[str, float]],
+    form: Form,
     unknown_id: int,
     where: Path,
     file_options: Mapping[str, Any],
@@ -237,7 +255,7 @@ def _of_scores(
         added = [(piece, 0.0) for piece in list(all_ids)[len(scores) :]]
         return unigram([*scores, *added], unknown_id)
 
-    return Pieces(FORMS["albert"], ids, model, file_options)
+    return Pieces(form, ids, model, file_options)
 
 
 # A `tokenizer.json` without the other files
@@ -249,8 +267,10 @@ def _of_definition(path: Path) -> Pieces:
     model = definition["model"]
     kind = model["type"]
     if kind == "Unigram":
+        scores = [(piece, score) for piece, score in model["vocab"]]
         pieces = _of_scores(
-            [(piece, score) for piece, score in model["vocab"]],
+            scores,
+            _unigram_form(piece for piece, _ in scores) or FORMS["albert"],
             model["unk_id"],
             path,
             unnamed_options_of(definition),
@@ -265,7 +285,7 @@ def _of_definition(path: Path) -> Pieces:
     else:
         raise VocabularyError(
             f"{path} has a model of type {kind!r}; allowed are WordPiece, BPE and Unigram: name "
-            "the vocabulary of a BERT, RoBERTa, GPT or ALBERT"
+            "the vocabulary of a BERT, RoBERTa, GPT, ALBERT or XLNet"
         )
     return replace(
         pieces, file_options={**pieces.file_options, **pieces.form.options_of(definition)}

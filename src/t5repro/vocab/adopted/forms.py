@@ -150,7 +150,7 @@ def _gpt_steps(_: Options) -> dict[str, Any]:
     }
 
 
-def _albert_steps(options: Options) -> dict[str, Any]:
+def _unigram_steps(options: Options) -> dict[str, Any]:
     def replaced(pattern: dict[str, str], content: str) -> Model:
         return {"type": "Replace", "pattern": pattern, "content": content}
 
@@ -196,14 +196,14 @@ def _byte_options(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {name: step[name]} if name in step else {}
 
 
-def _albert_options(definition: Mapping[str, Any]) -> dict[str, Any]:
+def _unigram_options(definition: Mapping[str, Any]) -> dict[str, Any]:
     normalizer = definition["normalizer"] or {}
     steps = {step["type"] for step in normalizer.get("normalizers", [])}
     return {"do_lower_case": "Lowercase" in steps, "keep_accents": "StripAccents" not in steps}
 
 
 def unnamed_options_of(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an ALBERT's definition that no configuration names."""
+    """Return the options of a unigram definition that no configuration names."""
     normalizer, cut = definition["normalizer"] or {}, definition["pre_tokenizer"] or {}
     steps = normalizer.get("normalizers", [])
     options: dict[str, Any] = {SPLIT: "pretokenizers" in cut}
@@ -249,6 +249,20 @@ _ROBERTA = Form(
     spelling=_byte_spelling,
     files=("vocab.json", "merges.txt"),
 )
+_ALBERT = Form(
+    name="albert",
+    title="ALBERT",
+    classes=("AlbertTokenizer",),
+    special_tokens={**_BERT_TOKENS, "pad": "<pad>", "unk": "<unk>"},
+    optional=frozenset(),
+    options={"do_lower_case": True, "keep_accents": False},
+    steps=_unigram_steps,
+    options_of=_unigram_options,
+    begins_word=begins_word_of_albert,
+    spelling=lambda piece: piece,
+    files=(),
+    mask_includes_space=True,
+)
 _FORMS = (
     Form(
         name="bert",
@@ -286,19 +300,22 @@ _FORMS = (
         spelling=_gpt_spelling,
         files=("vocab.json", "merges.txt"),
     ),
-    Form(
-        name="albert",
-        title="ALBERT",
-        classes=("AlbertTokenizer",),
-        special_tokens={**_BERT_TOKENS, "pad": "<pad>", "unk": "<unk>"},
-        optional=frozenset(),
-        options={"do_lower_case": True, "keep_accents": False},
-        steps=_albert_steps,
-        options_of=_albert_options,
-        begins_word=begins_word_of_albert,
-        spelling=lambda piece: piece,
-        files=(),
-        mask_includes_space=True,
+    _ALBERT,
+    replace(
+        _ALBERT,
+        name="xlnet",
+        title="XLNet",
+        classes=("XLNetTokenizer",),
+        special_tokens={
+            "pad": "<pad>",
+            "unk": "<unk>",
+            "eos": "</s>",
+            **dict(zip(OF_ENCODER, ("<cls>", "<sep>", "<mask>"), strict=True)),
+            "<eod>": "<eod>",
+            "<eop>": "<eop>",
+        },
+        optional=frozenset({"eos", "<eod>", "<eop>"}),
+        options={"do_lower_case": False, "keep_accents": False},
     ),
 )
 FORMS: Mapping[str, Form] = {form.name: form for form in _FORMS}

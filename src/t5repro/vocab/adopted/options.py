@@ -29,7 +29,7 @@ READABLE: Mapping[str, tuple[object, ...]] = {
     "never_split": (None, []),
     "remove_space": (True, None),
     "add_prefix_space": (True, None),  # of ALBERT: words begin with a space in any case
-    "unk_id": (1, None),
+    "unk_id": (0, 1, None),  # of XLNet and of ALBERT; the model has it, too
     "split_special_tokens": (False, True, None),  # text never makes a special token here
     "add_bos_token": (False, None),
     "add_eos_token": (False, None),
