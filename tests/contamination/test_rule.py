@@ -66,7 +66,7 @@ def test_bytes_do_not_depend_on_the_number_of_processes(job, monkeypatch) -> Non
     find_contamination(job)
     assert (job.found.read_bytes(), job.manifest.read_bytes()) == expected
     # Small corpora are searched in one process.
-    monkeypatch.setattr("t5repro.vocab.corpus.BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("t5repro.vocab.batches.BYTES_OF_PROCESS", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     find_contamination(job)
     assert (job.found.read_bytes(), job.manifest.read_bytes()) == expected

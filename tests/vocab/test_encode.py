@@ -1,4 +1,3 @@
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -85,20 +84,13 @@ def test_bytes_do_not_depend_on_the_number_of_processes(
     expected = encode_to(tmp_path / "one", corpus, model, "de", "en")
     assert expected["counters"]["train"]["empty_documents"] == 2
     # Small corpora are encoded in one process.
-    monkeypatch.setattr("t5repro.vocab.corpus.BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("t5repro.vocab.batches.BYTES_OF_PROCESS", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    pools = []
-    monkeypatch.setattr(encode, "_in_order", partial(_noted, pools, encode._in_order))
+    monkeypatch.delattr(Vocabulary, "encode_batch")  # of this process
     manifest = encode_to(tmp_path / "two", corpus, model, "de", "en")
-    assert len(pools) == 4  # two languages of two splits
     assert manifest["counters"] == expected["counters"]
     for name in ("train.ids", "train.offsets", "validation.ids", "validation.offsets"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
-def _noted(calls, function, *arguments):
-    calls.append(function)
-    return function(*arguments)
 
 
 def test_empty_documents_are_left_out_and_named_by_row(

@@ -14,7 +14,8 @@ from t5repro.contamination.search import search_parts
 from t5repro.files import read_json_lines, write_json, write_manifest
 from t5repro.jobs.contamination import ContaminationJob
 from t5repro.tasks.registry import task_named
-from t5repro.vocab.corpus import processes_for, shards_of
+from t5repro.vocab.batches import processes_for
+from t5repro.vocab.corpus import shards_of
 from t5repro.vocab.token_files import split_files
 
 

@@ -4,8 +4,7 @@ The manifest of `c4` lists the shards, which are in the same folder.
 """
 
 import contextlib
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +15,6 @@ from t5repro.errors import ArtifactError
 from t5repro.files import read_json
 
 PAGES_PER_BATCH = 512
-PROCESSES = 8  # the most that read a corpus; rules declare as many threads
-BYTES_OF_PROCESS = 50_000_000  # of pages: starting one takes as long as it needs for fewer
 
 
 def shards_of(corpus: Path, language: str, split: str) -> list[Path]:
@@ -60,12 +57,6 @@ def pages_in(shards: list[Path]) -> int:
         with _readable(path), pq.ParquetFile(path) as file:
             pages += file.metadata.num_rows
     return pages
-
-
-def processes_for(shards: Iterable[Path]) -> int:
-    """Return how many processes read some files fastest; a result must not depend on it."""
-    size = sum(path.stat().st_size for path in shards)
-    return min(PROCESSES, len(os.sched_getaffinity(0)), 1 + size // BYTES_OF_PROCESS)
 
 
 def read_pages(shard: Path) -> Iterator[list[tuple[str, str]]]:

@@ -4,13 +4,9 @@ Reads the pages of `c4` and the SentencePiece model, writes the files that `toke
 Documents are neither cut nor ended with EOS: both depend on the objective, so `inputs` does it.
 """
 
-import contextlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -22,7 +18,8 @@ from t5repro.errors import CorpusError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.jobs.corpus import TokensJob
 from t5repro.progress import Progress
-from t5repro.vocab.corpus import pages_in, processes_for, read_pages, shards_of
+from t5repro.vocab.batches import in_order, pool_for
+from t5repro.vocab.corpus import pages_in, read_pages, shards_of
 from t5repro.vocab.token_files import OFFSET_DTYPE, id_dtype, split_files
 from t5repro.vocab.vocabulary import Vocabulary
 
@@ -73,8 +70,8 @@ def encode_corpus(job: TokensJob) -> None:
     """Write the training and the validation pages as ids.
 
     Documents keep the order of the corpus, language after language in the order of
-    `tokens.languages`; pre-training shuffles. A few hundred pages are in memory at a time, in
-    processes twice as many for each. Their number changes no byte.
+    `tokens.languages`; pre-training shuffles. A few hundred pages are in memory at a time, a few
+    thousand if processes share them (`batches`), whose number changes no byte.
 
     Raises:
         CorpusError: the training split has no text in a language.
@@ -88,7 +85,14 @@ def encode_corpus(job: TokensJob) -> None:
             for language in job.settings.tokens.languages
         }
         pages = [path for paths in shards.values() for path in paths]
-        with _encoder(job.vocabulary, model, pages) as encode:
+        with pool_for(pages) as pool:
+            # Threads of SentencePiece share an encoding among cores, but not the lists of its ids.
+            work = (
+                partial(_encode_in_process, job.vocabulary)
+                if pool
+                else partial(_encode_in_threads, model)
+            )
+            encode = partial(in_order, pool, work)
             counters[split] = _encode_split(encode, split, shards, job.folder)
         # A language without validation pages is usual in a small crawl.
         for language, counts in counters[split]["languages"].items():
@@ -107,38 +111,6 @@ def encode_corpus(job: TokensJob) -> None:
         outputs=outputs,
         counters=counters,
     )
-
-
-@contextlib.contextmanager
-def _encoder(path: Path, model: Vocabulary, shards: list[Path]) -> Iterator[_Encode]:
-    """Yield what encodes batches of texts in their order, in processes if there are many.
-
-    Threads of SentencePiece share an encoding among cores, but not the lists that it returns.
-
-    Args:
-        path: file of the vocabulary.
-        model: the vocabulary.
-        shards: files of the texts.
-    """
-    if (processes := processes_for(shards)) == 1:
-        yield partial(map, partial(_encode_in_threads, model))
-        return
-    # A process that was forked from one with threads may stop for ever.
-    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        yield partial(_in_order, pool, path, 2 * processes)
-
-
-def _in_order(
-    pool: ProcessPoolExecutor, path: Path, ahead: int, batches: Iterable[list[str]]
-) -> Iterator[_Encoded]:
-    """Encode batches in processes, so many ahead of the one that is yielded."""
-    pending: deque[Future[_Encoded]] = deque()
-    for texts in batches:
-        pending.append(pool.submit(_encode_in_process, path, texts))
-        if len(pending) > ahead:
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
 
 
 def _encode_in_process(path: Path, texts: list[str]) -> _Encoded:
