@@ -54,7 +54,8 @@ def write_sentences(job: SentencesJob) -> None:
         RawDataError: Punkt parameters cannot be read.
     """
     model = PieceOffsets.load(job.vocabulary)
-    splitters = Splitters(job.punkt, only=job.settings.c4.punkt_language)
+    punkt, only = tuple(sorted(job.punkt.items())), job.settings.c4.punkt_language
+    splitters = Splitters(job.punkt, only=only)
     counters: dict[str, Any] = {}
     inputs, outputs = [job.corpus, job.tokens, job.vocabulary], list[Path]()
     for split in SPLITS:
@@ -66,9 +67,8 @@ def write_sentences(job: SentencesJob) -> None:
         output = sentence_file(job.folder, split)
         pages = [path for paths in shards.values() for path in paths]
         with pool_for(pages) as pool:
-            punkt = tuple(sorted(job.punkt.items())), job.settings.c4.punkt_language
             work = (
-                partial(_documents_in_process, job.vocabulary, *punkt)
+                partial(_documents_in_process, job.vocabulary, punkt, only)
                 if pool
                 else partial(_documents, model, splitters, threads=ENCODING_THREADS)
             )
