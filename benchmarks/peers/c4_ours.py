@@ -10,11 +10,12 @@ from typing import Any
 
 from t5repro.c4.clean import clean_shard
 from t5repro.c4.deduplicate import deduplicate
-from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.fast_rules import clean_bodies
 from t5repro.c4.text.language import detect_languages
 from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import read_pages
+from t5repro.c4.wet.reader import MAX_GROUP_PAGES
 from t5repro.c4.write import write_corpus
 from t5repro.config.load import load_settings
 from t5repro.config.stage_settings import stage_model, stage_settings
@@ -37,7 +38,8 @@ def clean(arguments: argparse.Namespace) -> dict[str, float]:
     pages = [page for page in usable if not page.is_longer_than(settings.max_page_chars)]
     rules = CleanRules(settings, SentenceSplitter(arguments.punkt))
     begin = time.perf_counter()
-    cleaned = [clean_body(page.body, rules, page.has_other_newlines) for page in pages]
+    groups = [pages[i : i + MAX_GROUP_PAGES] for i in range(0, len(pages), MAX_GROUP_PAGES)]
+    cleaned = [page for group in groups for page in clean_bodies(group, rules)]
     kept_pages = sum(page.reason is None for page in cleaned)
     return {"seconds": time.perf_counter() - begin, "pages": len(pages), "kept": kept_pages}
 

@@ -88,6 +88,19 @@ def tokens(corpus, model, tmp_path_factory) -> Path:
     return folder / "manifest.json"
 
 
+@pytest.fixture
+def punkt(tmp_path) -> Path:
+    """Parameters that take every word before a full stop for an abbreviation."""
+    folder = tmp_path / "punkt"
+    folder.mkdir()
+    words = re.findall(r"(\w+)\. ", " ".join(text for name in PAGES for text in paragraphs(name)))
+    abbreviations = "".join(f"{word}\n" for word in sorted({word.lower() for word in words}))
+    for name in ("collocations.tab", "ortho_context.tab", "sent_starters.txt"):
+        (folder / name).write_text("")
+    (folder / "abbrev_types.txt").write_text(abbreviations)
+    return folder
+
+
 def write(corpus: Path, tokens: Path, model: Path, folder: Path, **punkt: Path) -> dict:
     settings = {"tokens": {"languages": ["en"]}, "c4": {}}
     manifest = folder / "manifest.json"
@@ -162,18 +175,25 @@ def test_the_bytes_do_not_depend_on_the_threads(
         assert (tmp_path / "eight" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
 
 
-def test_the_parameters_of_punkt_decide_where_sentences_end(
-    corpus, tokens, model, tmp_path
+def test_the_bytes_do_not_depend_on_the_number_of_processes(
+    corpus, tokens, model, punkt, tmp_path, monkeypatch
 ) -> None:
-    folder = tmp_path / "punkt"
-    folder.mkdir()
-    words = re.findall(r"(\w+)\. ", " ".join(text for name in PAGES for text in paragraphs(name)))
-    abbreviations = "".join(f"{word}\n" for word in sorted({word.lower() for word in words}))
-    for name in ("collocations.tab", "ortho_context.tab", "sent_starters.txt"):
-        (folder / name).write_text("")
-    (folder / "abbrev_types.txt").write_text(abbreviations)
+    expected = write(corpus, tokens, model, tmp_path / "one", en=punkt)
+    monkeypatch.setattr("t5repro.vocab.corpus.PAGES_PER_BATCH", 20)
+    monkeypatch.setattr("t5repro.vocab.batches.BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delattr(PieceOffsets, "encode_batch")  # of this process
+    manifest = write(corpus, tokens, model, tmp_path / "two", en=punkt)
+    assert manifest["counters"] == expected["counters"]
+    for name in ("train.sentences", "validation.sentences", "word_starts"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_the_parameters_of_punkt_decide_where_sentences_end(
+    corpus, tokens, model, punkt, tmp_path
+) -> None:
     without = write(corpus, tokens, model, tmp_path / "without")
-    manifest = write(corpus, tokens, model, tmp_path / "with", en=folder)
+    manifest = write(corpus, tokens, model, tmp_path / "with", en=punkt)
     assert manifest["counters"]["train"]["sentences"] < without["counters"]["train"]["sentences"]
     names = {Path(entry["path"]).name for entry in manifest["inputs"]}
     assert {"abbrev_types.txt", "collocations.tab"} <= names

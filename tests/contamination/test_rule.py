@@ -9,7 +9,6 @@ import pytest
 from contamination_job import OTHER_TASK, TASK, contamination_job
 from rows_in_corpus import PLANTED
 
-from t5repro.contamination import rows_in_corpus
 from t5repro.contamination.methods import METHODS
 from t5repro.contamination.rows_in_corpus import find_contamination, write_found
 from t5repro.contamination.search import search_parts
@@ -67,7 +66,7 @@ def test_bytes_do_not_depend_on_the_number_of_processes(job, monkeypatch) -> Non
     find_contamination(job)
     assert (job.found.read_bytes(), job.manifest.read_bytes()) == expected
     # Small corpora are searched in one process.
-    monkeypatch.setattr(rows_in_corpus, "BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("t5repro.vocab.batches.BYTES_OF_PROCESS", 1)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     find_contamination(job)
     assert (job.found.read_bytes(), job.manifest.read_bytes()) == expected

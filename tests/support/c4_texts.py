@@ -26,6 +26,7 @@ LINE_PIECES = st.sampled_from(
         " use",
         "x" * 30,
         "cookie policy",
+        "coo\u212aie policy",
         "Σ",
         "İ",
         "\t",

@@ -75,6 +75,24 @@ def test_bytes_depend_neither_on_threads_nor_on_batches(
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+def test_bytes_do_not_depend_on_the_number_of_processes(
+    write_corpus, four_languages, model: Path, tmp_path: Path, monkeypatch
+):
+    texts = {**four_languages, "de": ["", *four_languages["de"], ""]}
+    corpus = write_corpus(texts, validation={"en": ["A page held out."]}, folder=tmp_path / "held")
+    monkeypatch.setattr("t5repro.vocab.corpus.PAGES_PER_BATCH", 3)
+    expected = encode_to(tmp_path / "one", corpus, model, "de", "en")
+    assert expected["counters"]["train"]["empty_documents"] == 2
+    # Small corpora are encoded in one process.
+    monkeypatch.setattr("t5repro.vocab.batches.BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.delattr(Vocabulary, "encode_batch")  # of this process
+    manifest = encode_to(tmp_path / "two", corpus, model, "de", "en")
+    assert manifest["counters"] == expected["counters"]
+    for name in ("train.ids", "train.offsets", "validation.ids", "validation.offsets"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
 def test_empty_documents_are_left_out_and_named_by_row(
     write_corpus, model: Path, tmp_path: Path, monkeypatch
 ):

@@ -31,7 +31,7 @@ from t5repro.c4.page_signals import (
 from t5repro.c4.prefetch import overlapped
 from t5repro.c4.reasons import KEPT, LINE_REASONS
 from t5repro.c4.samples import Samples
-from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.fast_rules import clean_bodies
 from t5repro.c4.text.language import Detected
 from t5repro.c4.text.rules import Cleaned, CleanRules, first_dropped_lines, line_lists, load_rules
 from t5repro.c4.text.sentences import Splitters, parameter_files
@@ -267,7 +267,8 @@ def cleaned_batches(
     )
     clean = partial(clean_unreserved, drop=cleaner.drop) if cleaner.drop else clean_pages
     # Generators all the way: memory has a few groups of pages, whatever the size of the crawl.
-    cleaned = (clean(group, rules) for group in groups(read))
+    # A thread cleans a group, mostly in operations on columns, while the next one is read.
+    cleaned = (pages for _, pages in overlapped(partial(clean, rules=rules), groups(read)))
     yield from batches_of(cleaned, partial(languages_of, rules=rules), cleaner, tally)
 
 
@@ -300,10 +301,7 @@ def batches_of(
 
 def clean_pages(pages: Sequence[FilePage], rules: CleanRules) -> list[CleanedPage]:
     """Clean pages, each with the name of its file."""
-    return [
-        ((file, page), clean_body(page.body, rules, page.has_other_newlines))
-        for file, page in pages
-    ]
+    return list(zip(pages, clean_bodies([page for _, page in pages], rules), strict=True))
 
 
 def languages_of(pages: Sequence[CleanedPage], rules: CleanRules) -> list[Detected | None]:

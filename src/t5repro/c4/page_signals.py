@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from t5repro.c4.reasons import LINE_REASONS, SIGNAL_REASONS
-from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.fast_rules import clean_bodies
 from t5repro.c4.text.rules import Cleaned, CleanRules
 from t5repro.c4.wet.gzip_members import Limits
 from t5repro.c4.wet.pages import Page, SignalsOf
@@ -93,12 +93,14 @@ def clean_unreserved(
     rights, and the report shows their URL without a text.
     """
     reason_of = drop_reason(drop)
+    reasons = [reason_of(page) for _, page in pages]
+    kept = [page for (_, page), reason in zip(pages, reasons, strict=True) if reason is None]
+    texts = iter(clean_bodies(kept, rules))
     cleaned: list[tuple[FilePage, Cleaned]] = []
-    for file, page in pages:
-        if reason := reason_of(page):
+    for (file, page), reason in zip(pages, reasons, strict=True):
+        if reason is None:
+            cleaned.append(((file, page), next(texts)))
+        else:
             dropped = Cleaned("", reason, 0, (0,) * len(LINE_REASONS))
             cleaned.append(((file, page.without_text(reason)), dropped))
-        else:
-            body = clean_body(page.body, rules, page.has_other_newlines)
-            cleaned.append(((file, page), body))
     return cleaned

@@ -22,7 +22,7 @@ from nltk.tokenize.punkt import PunktTrainer
 from t5repro.c4.keys import md5
 from t5repro.c4.page_signals import drop_reason, limits_of, signals_by_file, wat_files
 from t5repro.c4.text import language
-from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.fast_rules import clean_bodies
 from t5repro.c4.text.rules import CleanRules
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet.pages import SignalsOf
@@ -144,7 +144,7 @@ def _pages_by_language(
         reason_of = drop_reason(c4.signals.drop)
         pages = (page for page in pages if not reason_of(page[1]))
     for group in groups(pages):
-        texts = [clean_body(page.body, rules, page.has_other_newlines).text for _, page in group]
+        texts = [cleaned.text for cleaned in clean_bodies([page for _, page in group], rules)]
         languages = language.detect_languages(texts)
         for (file, page), text, detected in zip(group, texts, languages, strict=True):
             if text and detected.probability >= MIN_PROBABILITY:

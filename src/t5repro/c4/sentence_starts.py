@@ -5,19 +5,23 @@ of the pieces in one encoding of the whole page give the first id of each senten
 of `tokens` stay unchanged. `vocab.sentence_files` describes the files.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from t5repro.array_types import Int64
 from t5repro.c4.text.sentences import SentenceSplitter, Splitters, parameter_files
 from t5repro.errors import ArtifactError
 from t5repro.files import atomic_path, write_manifest
 from t5repro.jobs.corpus import SentencesJob
 from t5repro.progress import Progress
+from t5repro.vocab.batches import in_order, pool_for
 from t5repro.vocab.corpus import pages_in, read_pages, shards_of
 from t5repro.vocab.piece_offsets import PieceOffsets, Pieces
 from t5repro.vocab.sentence_files import sentence_file, word_starts_file
@@ -25,6 +29,21 @@ from t5repro.vocab.token_files import OFFSET_DTYPE, read_ids, read_offsets, spli
 
 SPLITS = ("train", "validation")
 ENCODING_THREADS = 8  # the files do not depend on this number; the rule declares it
+
+
+class _Document(NamedTuple):
+    """A page of the corpus; both are empty if it has no text.
+
+    Attributes:
+        ids: its ids.
+        starts: index of the first id of each sentence.
+    """
+
+    ids: Int64
+    starts: Int64
+
+
+_Work = Callable[[str, list[str]], list[_Document]]  # of texts in a language
 
 
 def write_sentences(job: SentencesJob) -> None:
@@ -35,7 +54,8 @@ def write_sentences(job: SentencesJob) -> None:
         RawDataError: Punkt parameters cannot be read.
     """
     model = PieceOffsets.load(job.vocabulary)
-    splitters = Splitters(job.punkt, only=job.settings.c4.punkt_language)
+    punkt, only = tuple(sorted(job.punkt.items())), job.settings.c4.punkt_language
+    splitters = Splitters(job.punkt, only=only)
     counters: dict[str, Any] = {}
     inputs, outputs = [job.corpus, job.tokens, job.vocabulary], list[Path]()
     for split in SPLITS:
@@ -45,9 +65,16 @@ def write_sentences(job: SentencesJob) -> None:
         }
         ids = _Ids.open(job.tokens.parent, split, model.total_ids)
         output = sentence_file(job.folder, split)
-        counters[split] = _write_split(model, splitters, shards, ids, output)
+        pages = [path for paths in shards.values() for path in paths]
+        with pool_for(pages) as pool:
+            work = (
+                partial(_documents_in_process, job.vocabulary, punkt, only)
+                if pool
+                else partial(_documents, model, splitters, threads=ENCODING_THREADS)
+            )
+            counters[split] = _write_split(pool, work, shards, ids, output)
         inputs += split_files(job.tokens.parent, split)
-        inputs += [path for paths in shards.values() for path in paths]
+        inputs += pages
         outputs.append(output)
     starts = model.word_starts()
     with atomic_path(word_starts_file(job.folder)) as path:
@@ -85,6 +112,31 @@ def sentence_starts(pieces: Pieces, end_positions: Sequence[int]) -> npt.NDArray
     following = np.searchsorted(pieces.begins, end_positions[:-1])
     starts = np.unique(np.append(0, following)).astype(np.int64)
     return starts[starts < len(pieces.ids)]
+
+
+def _documents(
+    model: PieceOffsets, splitters: Splitters, language: str, texts: list[str], *, threads: int
+) -> list[_Document]:
+    splitter, batch = splitters.of(language), model.encode_batch(texts, threads=threads)
+    return [
+        _Document(pieces.ids, sentence_starts(pieces, sentence_ends(text, splitter)))
+        for text, pieces in zip(texts, batch, strict=True)
+    ]
+
+
+def _documents_in_process(
+    path: Path, punkt: tuple[tuple[str, Path], ...], only: str, language: str, texts: list[str]
+) -> list[_Document]:
+    model, splitters = _loaded(path, punkt, only)
+    # One page at a time: the positions of its pieces take many times the memory of its text.
+    return [_documents(model, splitters, language, [text], threads=1)[0] for text in texts]
+
+
+@cache
+def _loaded(
+    path: Path, punkt: tuple[tuple[str, Path], ...], only: str
+) -> tuple[PieceOffsets, Splitters]:
+    return PieceOffsets.load(path), Splitters(dict(punkt), only=only)
 
 
 @dataclass
@@ -130,18 +182,18 @@ class _Writer:
     ids: _Ids
     counts: dict[str, int] = field(default_factory=lambda: {"documents": 0, "sentences": 0})
 
-    def append(self, pieces: Pieces, end_positions: Sequence[int]) -> None:
-        if not len(pieces.ids):
+    def append(self, document: _Document) -> None:
+        if not len(document.ids):
             return  # `tokens` leaves it out, too
-        starts = self.ids.start_of_next(pieces.ids) + sentence_starts(pieces, end_positions)
+        starts = self.ids.start_of_next(document.ids) + document.starts
         self.file.write(starts.astype(OFFSET_DTYPE).tobytes())
         self.counts["documents"] += 1
         self.counts["sentences"] += len(starts)
 
 
 def _write_split(
-    model: PieceOffsets,
-    splitters: Splitters,
+    pool: ProcessPoolExecutor | None,
+    work: _Work,
     shards: Mapping[str, list[Path]],
     ids: _Ids,
     output: Path,
@@ -155,12 +207,11 @@ def _write_split(
         Progress(f"sentences {output.stem}", total=total, unit="pages") as progress,
     ):
         for language, paths in shards.items():
-            writer, splitter = _Writer(file, ids), splitters.of(language)
-            for texts in _texts(paths):
-                batch = model.encode_batch(texts, threads=ENCODING_THREADS)
-                for text, pieces in zip(texts, batch, strict=True):
-                    writer.append(pieces, sentence_ends(text, splitter))
-                progress.advance(len(texts))
+            writer = _Writer(file, ids)
+            for documents in in_order(pool, partial(work, language), _texts(paths)):
+                for document in documents:
+                    writer.append(document)
+                progress.advance(len(documents))
             languages[language] = writer.counts
         ids.check_end()
     sums = {

@@ -6,10 +6,7 @@ not searched: `t5repro contamination` does so. Numbers of processes and of Spark
 byte.
 """
 
-import os
-from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
 from t5repro.contamination.find import Corpus, SearchParts, find
 from t5repro.contamination.methods import BY_NAME
@@ -17,11 +14,9 @@ from t5repro.contamination.search import search_parts
 from t5repro.files import read_json_lines, write_json, write_manifest
 from t5repro.jobs.contamination import ContaminationJob
 from t5repro.tasks.registry import task_named
+from t5repro.vocab.batches import processes_for
 from t5repro.vocab.corpus import shards_of
 from t5repro.vocab.token_files import split_files
-
-PROCESSES = 8  # the most; the rule declares as many threads
-BYTES_OF_PROCESS = 50_000_000  # of pages: starting one takes as long as it needs for fewer
 
 
 def find_contamination(job: ContaminationJob) -> None:
@@ -30,7 +25,7 @@ def find_contamination(job: ContaminationJob) -> None:
     Raises:
         ArtifactError: a file is missing or damaged.
     """
-    processes = _processes(job.corpus.parent.glob("*.parquet"))
+    processes = processes_for(job.corpus.parent.glob("*.parquet"))
     write_found(job, partial(search_parts, processes=processes))
 
 
@@ -73,8 +68,3 @@ def write_found(job: ContaminationJob, search_in: SearchParts) -> None:
             },
         },
     )
-
-
-def _processes(pages: Iterable[Path]) -> int:
-    size = sum(path.stat().st_size for path in pages)
-    return min(PROCESSES, len(os.sched_getaffinity(0)), 1 + size // BYTES_OF_PROCESS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from t5repro.c4 import reasons
 from t5repro.c4.reasons import LINE_REASONS
-from t5repro.c4.text.fast_rules import clean_body
+from t5repro.c4.text.fast_rules import clean_bodies
 from t5repro.c4.text.rules import CleanRules, clean_page
 from t5repro.c4.text.sentences import SentenceSplitter
 from t5repro.c4.wet import faults, gzip_members
@@ -345,7 +345,7 @@ def test_a_line_end_inside_a_line_is_told_to_the_rules(write_wet, wet_record, en
     text = f"One good line that ends here.{end}and a tail\nAnd just another one to end it."
     (page,) = pages_of(write_wet([wet_record("http://a", text)]))
     rules = CleanRules(CleanSettings(min_sentences=1), SentenceSplitter())
-    cleaned = clean_body(page.body, rules, page.has_other_newlines)
+    (cleaned,) = clean_bodies([page], rules)
     assert cleaned == clean_page(page.text, rules)
     assert cleaned.text.split("\n")[0] == "One good line that ends here."
     assert cleaned.dropped_lines[LINE_REASONS.index("no_terminal_punctuation")] == 1

@@ -1,6 +1,6 @@
 """The rules for one page: which lines are kept, and whether the page is (paper section 2.2).
 
-`clean_page` is the definition; `fast_rules.clean_body` computes the same from the bytes of a page.
+`clean_page` is the definition; `fast_rules.clean_bodies` computes the same for many pages at once.
 
 The order of the tests is part of the definition and follows the released code: a line with ``{``
 and without terminal punctuation drops itself and not its page. Every dropped line and page has a
@@ -125,7 +125,7 @@ def clean_page(text: str, rules: CleanRules) -> Cleaned:
             dropped[reason] += 1
         else:
             return Cleaned("", reason, len(kept_lines), tuple(dropped.values()))
-    return check_sentences(kept_lines, "\n".join(kept_lines), tuple(dropped.values()), rules)
+    return check_sentences("\n".join(kept_lines), len(kept_lines), tuple(dropped.values()), rules)
 
 
 def clean_line(line: str, rules: CleanRules) -> tuple[str, str | None]:
@@ -173,28 +173,26 @@ def has_paragraphs(text: str, settings: CleanSettings) -> bool:
     return sum(long_lines) >= settings.min_paragraphs
 
 
-def check_sentences(
-    lines: list[str], text: str, dropped: tuple[int, ...], rules: CleanRules
-) -> Cleaned:
-    """Return the cleaned page, dropped if it has too few sentences.
+def check_sentences(text: str, lines: int, dropped: tuple[int, ...], rules: CleanRules) -> Cleaned:
+    r"""Return the cleaned page, dropped if it has too few sentences.
 
     Args:
-        lines: lines that no rule dropped.
-        text: the same lines as one text.
+        text: the lines that no rule dropped, joined with ``\n``.
+        lines: their number.
         dropped: number of dropped lines for each of `LINE_REASONS`.
         rules: the rules with their parameters.
     """
-    if not _has_sentences(lines, rules):
-        return Cleaned("", FEW_SENTENCES, len(lines), dropped)
-    return Cleaned(text.strip(), None, len(lines), dropped)
+    if not _has_sentences(text, lines, rules):
+        return Cleaned("", FEW_SENTENCES, lines, dropped)
+    return Cleaned(text.strip(), None, lines, dropped)
 
 
-def _has_sentences(lines: list[str], rules: CleanRules) -> bool:
+def _has_sentences(text: str, lines: int, rules: CleanRules) -> bool:
     minimum = rules.settings.min_sentences
     # No kept line is blank, so each has a sentence: only pages with few lines need Punkt.
-    if len(lines) >= minimum:
+    if lines >= minimum:
         return True
-    return rules.splitter.for_text("\n".join(lines).strip()).lines_have_at_least(minimum, lines)
+    return rules.splitter.for_text(text.strip()).lines_have_at_least(minimum, text.split("\n"))
 
 
 def first_dropped_lines(
