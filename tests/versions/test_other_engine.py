@@ -28,7 +28,7 @@ DEMO = ROOT / "configs/demo.yaml"
 
 def compare(folder: Path, **change: Any) -> Comparison:
     values: dict[str, Any] = {"engine": "jax", "steps": 20, "nodes": (), "python": "python"}
-    return compare_engines(DEMO, folder=folder, **(values | change))
+    return compare_engines([DEMO], folder=folder, **(values | change))
 
 
 def measure(value: float, bar: float | None) -> Measure:

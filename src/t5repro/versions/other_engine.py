@@ -104,12 +104,18 @@ class Comparison:
 
 
 def compare_engines(
-    run_file: Path, engine: str, *, folder: Path, steps: int, nodes: Sequence[str], python: str
+    run_files: Sequence[Path],
+    engine: str,
+    *,
+    folder: Path,
+    steps: int,
+    nodes: Sequence[str],
+    python: str,
 ) -> Comparison:
     """Repeat trainings and predictions of a run on another engine.
 
     Args:
-        run_file: of the run.
+        run_files: of the run.
         engine: the other engine.
         folder: empty; receives states and predictions.
         steps: repeated steps of each training.
@@ -123,7 +129,7 @@ def compare_engines(
     """
     if steps < 1:
         raise SettingsError(f"--steps is {steps}; it must be at least 1")
-    run_plan = RunPlan.of_run_file(run_file)
+    run_plan = RunPlan.of_run_file(*run_files)
     own = run_plan.settings.devices.engine
     if engine == own:
         raise DeviceError(f"--engine is {engine!r}, the engine of the run; name {OTHER[own]!r}")
