@@ -12,12 +12,17 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
+# The environment of `make jax` has no TensorFlow.
+ENGINE ?= $(if $(filter .venv/jax%,$(ENVIRONMENT)),jax,tensorflow)
+$(if $(filter $(ENGINE),tensorflow jax),,$(error ENGINE is $(ENGINE); it must be tensorflow or jax))
+DEMO_ON_jax := configs/demo.yaml configs/engines/demo_jax.yaml
+
 .PHONY: help demo setup runtime cuda jax jax-cuda signing slurm parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
-demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
-	snakemake --profile local --cores $(CORES)
+demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl; on JAX after `make jax`, or with ENGINE=jax
+	snakemake --profile local --cores $(CORES) $(if $(DEMO_ON_$(ENGINE)),--configfile $(DEMO_ON_$(ENGINE)))
 	t5repro dvc raw data.dvc
-	t5repro certificate
+	t5repro certificate $(if $(DEMO_ON_$(ENGINE)),--run-file $(DEMO_ON_$(ENGINE)))
 
 setup: .venv/installed ## .venv with the locked packages
 

@@ -17,6 +17,7 @@ CONTAMINATION_PAGE = "contamination.html"
 SCORE_TABLE = "scores.csv"
 ANSWERS = "answers"  # folder of the pages of the tasks
 STEPS = "steps.json"  # losses of repeated steps; no rule writes it
+REPEATED_ANSWERS = "answers.json"  # of another engine; no rule writes it
 METRICS = ".metrics.json"  # ending of a file of each experiment, for DVC
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from t5repro.errors import ArtifactError
-from t5repro.lineage.spread import Spread, parse_spread, spread_path
+from t5repro.lineage.spread import Spread, deviations_of, parse_spread, spread_path, widest
 
 SPREAD = Spread(
     run="demo",
@@ -38,3 +38,22 @@ def test_the_first_setting_that_was_measured_with_another_value_is_named() -> No
     other = replace(SPREAD, settings={**SPREAD.settings, "finetune-b": {"seed": 0}})
     settings["pretrain-baseline"]["pretrain.steps"] = 300
     assert other.other_setting(settings) == "finetune-b.seed"
+
+
+def test_a_setting_from_after_the_measurement_had_its_default() -> None:
+    settings = {"pretrain-baseline": {"pretrain.steps": 300, "seed": 0, "devices.engine": "x"}}
+    assert SPREAD.other_setting(settings) == "pretrain-baseline.devices.engine"
+    defaults = {"pretrain-baseline": {"devices.engine": "x", "pretrain.steps": 9}}
+    assert SPREAD.other_setting(settings, defaults) is None
+    settings["pretrain-baseline"]["devices.engine"] = "y"
+    assert SPREAD.other_setting(settings, defaults) == "pretrain-baseline.devices.engine"
+
+
+def test_deviations_are_of_the_numbers_that_all_runs_have_and_the_widest_counts() -> None:
+    runs = [{"loss": 1.0, "f1": 90.0}, {"loss": 3.0}, {"loss": 5.0, "f1": 80.0}]
+    assert deviations_of(runs) == {"loss": 2.0}
+    assert widest([{"loss": 2.0, "f1": 1.0}, {"loss": 0.5, "em": 3.0}]) == {
+        "loss": 2.0,
+        "f1": 1.0,
+        "em": 3.0,
+    }

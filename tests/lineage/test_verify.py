@@ -10,6 +10,7 @@ from made_graphs import RESULT, SCORES, WEIGHTS, lock, write
 from made_records import CODE, INIT, write_records
 
 from t5repro.cli.main import main
+from t5repro.errors import LineageError
 from t5repro.lineage.hashes import SETTLED_NANOSECONDS, Hasher, hash_file
 from t5repro.lineage.store import files_below
 from t5repro.lineage.verify import Verdict, verify_tree
@@ -46,6 +47,27 @@ def test_a_run_that_holds_is_said_to_hold(run: Path) -> None:
     lock(run)
     verdict = verify_tree(run)
     assert (verdict.findings, verdict.warnings, verdict.sealed) == ((), (), True)
+
+
+def test_a_question_about_one_run_hears_nothing_of_others(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(run)
+    lock(run)
+    weights = (run / WEIGHTS).with_name("other.safetensors")
+    shutil.copytree(run / RESULT, run / "results/beside")
+    for path in (run / "results/beside").rglob("*.json"):
+        path.unlink()
+    (run / WEIGHTS).rename(weights)
+    assert kinds(verify_tree(run))[WEIGHTS] == "missing"
+    verdict = verify_tree(run, run="beside")
+    assert {path.split("/")[1] for path in kinds(verdict)} <= {"beside"}
+    main(["verify", "--run", "beside"])
+    assert f" {RESULT}/" not in capsys.readouterr().out
+    assert not verdict.sealed
+    assert kinds(verify_tree(run, run="r"))[WEIGHTS] == "missing"
+    with pytest.raises(LineageError, match="results/none is missing: --run must name a run"):
+        verify_tree(run, run="none")
 
 
 def test_one_flipped_bit_in_any_file_is_named_though_its_time_is_kept(run: Path) -> None:

@@ -1,14 +1,21 @@
 """A certificate holds if stages were compared and none differs; with `strict`, if all were."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from made_graphs import small_run
 from made_records import git
 
 from t5repro.cli.main import main
-from t5repro.versions.certificate import Certificate, Outcome, StageVerdict
+from t5repro.lineage.dvc_lock import LOCK_FILE, parse_lock
+from t5repro.lineage.git import file_at
+from t5repro.lineage.tolerance import compare_numbers
+from t5repro.versions.certificate import Certificate, Outcome, StageVerdict, _Comparison, _spread_of
+from t5repro.versions.committed import CommittedRun
+from t5repro.versions.snakemake_graph import resolve
 
 
 def certificate(*outcomes: Outcome, strict: bool = False) -> Certificate:
@@ -21,6 +28,7 @@ def certificate(*outcomes: Outcome, strict: bool = False) -> Certificate:
     [
         (("exactly", "exactly"), True, True),
         (("exactly", "within the spread"), True, True),
+        (("exactly", "on another engine"), True, True),
         (("exactly", "not built"), True, False),
         (("exactly", "not committed"), True, False),
         (("exactly", "differently"), False, False),
@@ -75,3 +83,46 @@ def test_a_checkout_of_another_user_is_named_with_gits_cure(
         assert main(words) != 0
         printed = capsys.readouterr().err
         assert "git config --global --add safe.directory" in printed
+
+
+@pytest.fixture
+def demo_on_jax(monkeypatch: pytest.MonkeyPatch) -> _Comparison:
+    """The committed demo, and JAX as the engine of the checkout."""
+    monkeypatch.chdir(ROOT)
+    run_files = [Path("configs/demo.yaml"), Path("configs/engines/demo_jax.yaml")]
+    own, stages = resolve(*run_files)
+    assert (own.run.name, own.devices.engine) == ("demo_jax", "jax")
+    lock = file_at(Path(), "HEAD", LOCK_FILE)
+    assert lock is not None
+    committed = CommittedRun("HEAD", parse_lock(lock), own.run.name)
+    settings = committed.in_its_words(own)
+    assert (settings.run.name, settings.devices.engine) == ("demo", "tensorflow")
+    spread, why_not = _spread_of(settings, stages, "HEAD")
+    assert not why_not
+    return _Comparison(committed, settings, "jax", stages, spread, "")
+
+
+# What three seeds of the demo gave on JAX, and what no seed of either engine did.
+@pytest.mark.parametrize(
+    ("stage", "number", "on_jax", "agrees"),
+    [
+        ("pretrain-baseline", "final_validation_loss", 3.88110289, True),
+        ("pretrain-baseline", "final_validation_loss", 4.2, False),
+        ("pretrain-baseline", "loss_of_step.20", 3.6, False),
+        ("pretrain-baseline", "target_tokens", 11020, False),
+        ("finetune-baseline", "loss_of_step.5", 3.99530172, True),
+        ("evaluate_score-baseline", "tasks.glue_mrpc.metrics.f1", 87.804878, True),
+        ("evaluate_score-baseline_seed_1", "tasks.glue_sst2.metrics.accuracy", 98.0, True),
+        ("evaluate_score-baseline", "tasks.glue_rte.metrics.accuracy", 20.0, False),
+        ("evaluate_score-baseline", "tasks.super_glue_boolq.invalid", 40.0, False),
+    ],
+)
+def test_another_engine_is_judged_by_the_spread_over_the_committed_seeds(
+    demo_on_jax: _Comparison, stage: str, number: str, on_jax: float, agrees: bool
+) -> None:
+    (planned,) = (each for each in demo_on_jax.stages if each.name == stage)
+    committed = demo_on_jax.committed.numbers(planned)
+    # Without results in the checkout no input differs, as those of a score would.
+    kind = replace(demo_on_jax._kind(planned), same_inputs=planned.rule == "pretrain")
+    comparisons = compare_numbers(committed, {**committed, number: on_jax}, kind)
+    assert [each.name for each in comparisons if not each.agrees] == [number] * (not agrees)

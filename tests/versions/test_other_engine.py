@@ -2,6 +2,8 @@
 
 import argparse
 import importlib.util
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,10 @@ from t5repro.versions.other_engine import (
     Measure,
     _can_be_repeated,
     _worst,
+    answers_measure,
     compare_engines,
     interpreter,
+    margin_of,
 )
 
 DEMO = ROOT / "configs/demo.yaml"
@@ -28,7 +32,7 @@ DEMO = ROOT / "configs/demo.yaml"
 
 def compare(folder: Path, **change: Any) -> Comparison:
     values: dict[str, Any] = {"engine": "jax", "steps": 20, "nodes": (), "python": "python"}
-    return compare_engines(DEMO, folder=folder, **(values | change))
+    return compare_engines([DEMO], folder=folder, **(values | change))
 
 
 def measure(value: float, bar: float | None) -> Measure:
@@ -90,6 +94,55 @@ def test_a_measure_agrees_up_to_its_bar(value: float, bar: float | None, agrees:
     comparison = Comparison(("tensorflow", "jax"), {}, (measure(value, bar),))
     assert comparison.holds is agrees
     assert ("differ by more than rounding" in comparison.to_text()) is not agrees
+
+
+def side(text: str, *logits: float) -> dict[str, Any]:
+    """Return what an engine's repetition says of the only answer of a task."""
+    pairs = {"0": list(logits)} if logits else {}
+    return {"answers": {"sst2": [{"text": text}]}, "logits": {"sst2": pairs}}
+
+
+@pytest.mark.parametrize(
+    ("sides", "margin"),
+    [
+        ([side("a", 12.0, 11.99997), side("b", 12.0, 11.99999)], 2.5e-6),
+        ([side("a", 0.25, 0.2499995), side("b", 0.25, 0.2499999)], 5e-7),
+        ([side("a", 12.0, 11.5), side("b", 12.0, 12.0)], 0.5 / 12),
+        ([side("c", 12.0, 12.0), side("b", 12.0, 12.0)], math.inf),  # the run wrote a
+        ([side("a"), side("b", 12.0, 12.0)], math.inf),
+        ([side("a"), side("a")], math.inf),
+    ],
+)
+def test_a_margin_is_the_larger_difference_of_two_logits_in_either_engine(
+    sides: list[Any], margin: float
+) -> None:
+    assert margin_of(sides, "sst2", 0, "a") == pytest.approx(margin, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("margins", "agrees", "where"),
+    [
+        ([], True, "sst2: 600 of 600 equal"),
+        ([(3e-6, 7)], True, "sst2: 599 of 600 equal; margin 3e-06 in line 7"),
+        (
+            [(5e-6, 9), (3e-6, 7)],
+            True,
+            "sst2: 598 of 600 equal; margin 3e-06 in line 7 to 5e-06 in line 9",
+        ),
+        ([(3e-6, 7), (2e-2, 8)], False, "sst2: 598 of 600 equal; margin 3e-06 in line 7 to 2e-02"),
+        ([(math.inf, 1)], False, "sst2: 599 of 600 equal; margin inf in line 1"),
+    ],
+)
+def test_answers_agree_if_those_that_differ_are_ties(
+    margins: list[tuple[float, int]], agrees: bool, where: str
+) -> None:
+    found = answers_measure("evaluate_predict a", "sst2", 600, margins)
+    assert found.agrees is agrees
+    assert found.where.startswith(where)
+    comparison = Comparison(("tensorflow", "jax"), {}, (found,))
+    assert where in comparison.to_text()
+    (measure,) = json.loads(json.dumps(comparison.to_json(), allow_nan=False))["measures"]
+    assert measure["value"] == (found.value if math.isfinite(found.value) else None)
 
 
 @pytest.mark.parametrize("rule", ["pretrain", "finetune", "evaluate_predict"])

@@ -5,11 +5,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
 from clones import commit, copy_clone, run_in
+
+from t5repro.files import sha256_of
 
 pytestmark = pytest.mark.workflow
 RESULTS = Path("results/demo")
@@ -277,6 +280,49 @@ def test_without_a_committed_lock_it_says_so(machine: Path) -> None:
     ran = certificate(machine)
     assert ran.returncode == 2
     assert "no certificate: HEAD has no dvc.lock to compare with" in ran.stdout
+
+
+def is_manifest(path: Path) -> bool:
+    return path.name == "manifest.json"
+
+
+def rename(folder: Path) -> list[str]:
+    """Give a finished run another name, as if it had run under it; return the run files."""
+    for part in ("results", "records"):
+        (folder / part / "demo").rename(folder / part / "demo_jax")
+    hashes = {}
+    for path in sorted((folder / "results/demo_jax").rglob("*.json"), key=is_manifest):
+        before = sha256_of(path)
+        text = path.read_text().replace("results/demo/", "results/demo_jax/")
+        if is_manifest(path):  # after the files whose hashes it has
+            text = reduce(lambda words, pair: words.replace(*pair), hashes.items(), text)
+        path.write_text(text)
+        hashes[before] = sha256_of(path)
+    return ["--run-file", "configs/demo.yaml", "configs/engines/demo_jax.yaml"]
+
+
+def test_a_run_of_another_name_is_compared_without_its_name(machine: Path) -> None:
+    run_files = rename(machine)
+    assert {verdict["outcome"] for verdict in verdicts(machine, *run_files).values()} == {"exactly"}
+    corpus = machine / "results/demo_jax/c4/baseline/en-train-00000-of-00001.parquet"
+    with corpus.open("ab") as handle:
+        handle.write(b" ")
+    outcomes = verdicts(machine, *run_files)
+    assert outcomes["c4-baseline"]["outcome"] == "differently"
+    assert outcomes["c4-baseline"]["why"].startswith("results/demo_jax/c4/baseline/en-train")
+    assert outcomes["c4_dedup-baseline"]["outcome"] == "exactly"
+
+
+def test_without_two_seeds_the_numbers_of_another_engine_are_not_judged(machine: Path) -> None:
+    run_file = machine / "configs/demo.yaml"
+    run_file.write_text(run_file.read_text() + "devices.engine: jax\n")
+    rewrite(machine, PRETRAIN / "history.csv")
+    found = verdicts(machine)
+    assert found["tokens-baseline"]["outcome"] == "exactly"
+    verdict = found["pretrain-baseline"]
+    assert verdict["outcome"] == "differently"
+    assert "history.csv; computed with JAX in place of TensorFlow; losses" in verdict["why"]
+    assert "no committed experiment has two; certificate --engine compares" in verdict["why"]
 
 
 def commands(folder: Path) -> dict[str, list[str]]:

@@ -119,7 +119,9 @@ def add_audit(commands: Commands) -> None:
         "--requirements", type=Path, help="lock of the new environment; requirements/cpu-gpu.txt"
     )
     rebuild.add_argument("--profile", default="local", help="Snakemake profile")
-    rebuild.add_argument("--configfile", type=Path, help="run file, if not the profile's")
+    rebuild.add_argument(
+        "--configfile", type=Path, nargs="+", default=[], help="run files, if not the profile's"
+    )
     rebuild.add_argument(
         "--config",
         nargs="*",
@@ -270,7 +272,7 @@ def _rebuild(arguments: argparse.Namespace) -> int:
         arguments.stage,
         sample=arguments.sample,
         seed=arguments.seed,
-        run=Invocation(arguments.profile, arguments.configfile, tuple(arguments.config)),
+        run=Invocation(arguments.profile, tuple(arguments.configfile), tuple(arguments.config)),
         clean=CleanEnvironment(**options) if arguments.clean else None,
     )
     print_answer(verdict, arguments)

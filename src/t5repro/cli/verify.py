@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from t5repro.cli.answers import FINDINGS, OK, add_question, print_answer
 from t5repro.cli.parsers import Commands
-from t5repro.errors import SettingsError
+from t5repro.errors import LineageError, SettingsError
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.findings import Finding
 from t5repro.lineage.graph import Graph
@@ -20,6 +20,7 @@ def add_verify(commands: Commands) -> None:
         commands, "verify", _verify, "check every file against its manifests, records and lock"
     )
     verify.add_argument("rev", nargs="?", help="git revision: check its objects in DVC's cache")
+    verify.add_argument("--run", default="", help="report nothing of other runs than this one")
     verify.add_argument("--deep", action="store_true", help="read every byte again")
     verify.add_argument(
         "--environment",
@@ -49,11 +50,15 @@ def _verify(arguments: argparse.Namespace) -> int:
         return _verify_study(arguments)
     if arguments.receipt or arguments.item or arguments.salt:
         return _verify_receipt(arguments)
+    if arguments.run and arguments.rev:
+        raise LineageError("--run asks about this checkout; leave it or the revision out")
     store = open_store(Path(), arguments.rev)
     if isinstance(store, Revision):
         verdict = verify_revision(store, deep=arguments.deep)
     else:
-        verdict = verify_tree(store.root, deep=arguments.deep, check_contents=_check_reports)
+        verdict = verify_tree(
+            store.root, deep=arguments.deep, run=arguments.run, check_contents=_check_reports
+        )
     print_answer(verdict, arguments)
     return FINDINGS if verdict.findings else OK
 

@@ -53,6 +53,7 @@ def add_versions(commands: Commands) -> None:
         "certificate",
         _certificate,
         "print which committed stages this machine reproduced",
+        several=True,
     )
     certificate.add_argument("--rev", default="HEAD", help="revision to compare with")
     certificate.add_argument("--json", action="store_true", help="print JSON")
@@ -105,11 +106,21 @@ def _add_dvc(commands: Commands) -> None:
 
 
 def _add_version_command(
-    commands: Commands, name: str, handler: Handler, meaning: str, *, writes: Writes = False
+    commands: Commands,
+    name: str,
+    handler: Handler,
+    meaning: str,
+    *,
+    writes: Writes = False,
+    several: bool = False,
 ) -> argparse.ArgumentParser:
     parser = add_command(commands, name, handler, meaning, writes=writes)
     parser.add_argument(
-        "--run-file", type=Path, help="its graph is versioned; default: the one of dvc.yaml"
+        "--run-file",
+        type=Path,
+        nargs="+" if several else None,
+        help=f"{'run files, as for Snakemake' if several else 'its graph is versioned'}; "
+        "default: the one of dvc.yaml",
     )
     parser.add_argument(
         "--profile", help="Snakemake profile of the stages; default: as in dvc.yaml"
@@ -238,15 +249,22 @@ def _certificate(arguments: argparse.Namespace) -> int:
     from t5repro.versions.certificate import certify
 
     require_project()
-    run_file = _versioned(arguments).run_file
-    certificate = certify(run_file, arguments.rev, strict=arguments.strict)
+    run_files = _run_files(arguments)
+    certificate = certify(*run_files, revision=arguments.rev, strict=arguments.strict)
     if arguments.html:
-        _write_lineage(arguments.html, certificate, run_file)
+        _write_lineage(arguments.html, certificate, run_files)
     if arguments.json:
         print(json.dumps(dataclasses.asdict(certificate), indent=2))
     else:
         print(certificate.to_text())
     return OK if certificate.holds else FAULT
+
+
+def _run_files(arguments: argparse.Namespace) -> list[Path]:
+    """Return the run files on the command line, or the one of dvc.yaml."""
+    from t5repro.versions.dvc_pipeline import VersionedRun, versioned_run
+
+    return arguments.run_file or [(versioned_run() or VersionedRun()).run_file]
 
 
 def _other_engine(arguments: argparse.Namespace) -> int:
@@ -255,7 +273,7 @@ def _other_engine(arguments: argparse.Namespace) -> int:
     require_project()
     with tempfile.TemporaryDirectory(prefix="t5repro-") as folder:
         comparison = compare_engines(
-            _versioned(arguments).run_file,
+            _run_files(arguments),
             arguments.engine,
             folder=Path(folder),
             steps=arguments.steps,
@@ -266,7 +284,7 @@ def _other_engine(arguments: argparse.Namespace) -> int:
     return OK if comparison.holds else FAULT
 
 
-def _write_lineage(page: Path, certificate: "Certificate", run_file: Path) -> None:
+def _write_lineage(page: Path, certificate: "Certificate", run_files: list[Path]) -> None:
     from t5repro.report.lineage_page import write_compared_lineage
     from t5repro.report.stage_graph import State
     from t5repro.versions.snakemake_graph import resolve
@@ -274,9 +292,10 @@ def _write_lineage(page: Path, certificate: "Certificate", run_file: Path) -> No
     words: dict[str, State] = {
         "exactly": "exact",
         "within the spread": "tolerance",
+        "on another engine": "tolerance",
         "differently": "altered",
     }
-    settings, stages = resolve(run_file)
+    settings, stages = resolve(*run_files)
     folders = {stage.name: stage.folder for stage in stages}
     write_compared_lineage(
         page,

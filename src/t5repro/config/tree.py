@@ -1,6 +1,6 @@
 """Settings as a tree of plain values: dotted keys, merging."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from t5repro.config.origins import FREE_KEYS
@@ -25,6 +25,18 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
         for section in reversed([*sections, leaf]):
             content = {section: content}
         merge(tree, content)
+    return tree
+
+
+def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of several run files as one tree; later ones replace earlier ones.
+
+    Raises:
+        SettingsError: see `nested`.
+    """
+    tree: dict[str, Any] = {}
+    for values in trees:
+        merge(tree, nested(values))
     return tree
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from t5repro.config.load import load_settings
 from t5repro.config.origins import Origins
 from t5repro.config.project_files import project_file
 from t5repro.config.schema import Settings
-from t5repro.config.tree import merge, nested
+from t5repro.config.tree import merged
 
 
 def load_run_files(paths: Sequence[Path]) -> Settings:
@@ -19,7 +18,4 @@ def load_run_files(paths: Sequence[Path]) -> Settings:
     """
     origins = Origins([project_file(path) for path in paths])
     with origins.located_errors():
-        tree: dict[str, Any] = {}
-        for values in origins.values:
-            merge(tree, nested(values))
-        return load_settings(tree)
+        return load_settings(merged(origins.values))

@@ -1,12 +1,13 @@
 """What verification reports: findings, and the verdict about a state."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from t5repro.errors import LineageError
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
 from t5repro.lineage.graph import Graph, Job
+from t5repro.lineage.store import RECORDS, RESULTS
 
 ALTERED = "altered"
 MISSING = "missing"
@@ -47,6 +48,11 @@ class Finding:
     job: str
     message: str
 
+    def concerns(self, run: str) -> bool:
+        """Return whether this is about a run, or about what all runs share."""
+        folder, *names = self.path.split("/")
+        return folder not in (RESULTS, RECORDS) or names[:1] in ([run], [f"{run}.index.json"])
+
     @property
     def line(self) -> str:
         """The finding as a line of text."""
@@ -72,6 +78,20 @@ class Verdict:
     hashed: int
     sealed: bool
     attested: tuple[str, ...] = ()
+
+    def of_run(self, run: str, *, sealed: bool) -> "Verdict":
+        """Return the verdict without what was found of other runs.
+
+        Args:
+            run: name of the run.
+            sealed: whether `dvc.lock` has its results.
+        """
+        return replace(
+            self,
+            findings=tuple(finding for finding in self.findings if finding.concerns(run)),
+            warnings=tuple(finding for finding in self.warnings if finding.concerns(run)),
+            sealed=sealed,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as plain JSON values."""

@@ -117,6 +117,7 @@ class JobKind:
         rounding: relative difference allowed to a number that rounding has hardly changed.
         deviations: name -> standard deviation in the measured spread.
         growth: name of an early loss -> its standard deviation over twins with equal inputs.
+        same_noise: whether dropout drew what it drew in the committed job.
     """
 
     same_inputs: bool
@@ -124,6 +125,7 @@ class JobKind:
     rounding: float
     deviations: Mapping[str, float]
     growth: Mapping[str, float]
+    same_noise: bool = True
 
     def allowed_difference(self, name: str, value: float, examples: float) -> float | None:
         """Return how far a number may be from the committed one; None if it was not measured.
@@ -138,7 +140,7 @@ class JobKind:
         rounded = ROUNDED.fullmatch(name)
         is_early = rounded is None
         least = self.rounding * abs(value)
-        if self.same_inputs and is_early:
+        if self.same_inputs and self.same_noise and is_early:
             return max(least, DEVIATIONS * self.growth.get(name, 0.0))
         if self.same_inputs and not self.on_device:
             return least

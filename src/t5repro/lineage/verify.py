@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from t5repro.errors import LineageError
 from t5repro.files import TEMPORARY_PREFIX
 from t5repro.lineage.commits import read_commits
 from t5repro.lineage.dvc_lock import LOCK_FILE, Lock
@@ -121,6 +122,7 @@ def verify_tree(
     root: Path,
     *,
     deep: bool = False,
+    run: str = "",
     check_contents: Callable[[Path, Graph], Iterable[Finding]] | None = None,
 ) -> Verdict:
     """Check the working tree.
@@ -128,11 +130,14 @@ def verify_tree(
     Args:
         root: the checkout.
         deep: read every byte, without cached hashes.
+        run: report nothing of other runs, such as one that `dvc.lock` has and nobody built here.
         check_contents: a further check, made if all hashes agree.
 
     Raises:
-        LineageError: `dvc.lock` is not in DVC's format.
+        LineageError: `dvc.lock` is not in DVC's format, or there is no such run.
     """
+    if run and not (root / RESULTS / run).is_dir():
+        raise LineageError(f"{RESULTS}/{run} is missing: --run must name a run that was built here")
     state = read_state(root, deep=deep)
     # Untrusted manifests first: else they would be evidence against intact files.
     suspects, findings = find_suspects(
@@ -157,8 +162,14 @@ def verify_tree(
     if check_contents and all(finding.kind in WARNINGS for finding in findings):
         findings += check_contents(root, state.graph)
     attested = [attestation.text for attestation in attestations]
-    return make_verdict(
+    verdict = make_verdict(
         findings, state.graph, len(state.outputs), state.hasher.read_files, state.lock, attested
+    )
+    if not run:
+        return verdict
+    prefix = f"{RESULTS}/{run}/"
+    return verdict.of_run(
+        run, sealed=any(output.path.startswith(prefix) for output in state.lock.outputs)
     )
 
 

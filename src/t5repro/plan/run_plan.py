@@ -11,6 +11,7 @@ from t5repro.config.load import load_settings
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files
+from t5repro.config.tree import merged
 from t5repro.jobs.fields import fields_of
 from t5repro.jobs.table import JOBS
 from t5repro.plan.commands import param, source_of
@@ -117,16 +118,16 @@ class RunPlan:
         self._watched = cache(lambda key: watched(self._inputs(key)))
 
     @classmethod
-    def of_run_file(cls, run_file: Path) -> "RunPlan":
-        """Return the plan of a run file.
+    def of_run_file(cls, *run_files: Path) -> "RunPlan":
+        """Return the plan of a run file, or of several, merged as Snakemake merges them.
 
         Raises:
             SettingsError: the file cannot be read, a setting is unknown or invalid, or a file of a
                 task is not listed.
         """
-        origins = Origins([run_file])
+        origins = Origins(run_files)
         with origins.located_errors():
-            (values,) = origins.values
+            values = merged(origins.values)
             settings = load_settings(values)
             check_listed_files(settings)
             return cls(settings, lambda: load_settings(values, keep_withdrawn=True))

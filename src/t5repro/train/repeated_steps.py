@@ -34,7 +34,7 @@ def comparable(settings: Any, rule: str, *, engine: str, precision: str) -> Any:
 
     Args:
         settings: of the stage.
-        rule: ``pretrain`` or ``finetune``.
+        rule: ``pretrain``, ``finetune`` or ``evaluate_predict``.
         engine: ``tensorflow`` or ``jax``.
         precision: ``float32`` or ``float64``, of everything.
     """
@@ -46,9 +46,10 @@ def comparable(settings: Any, rule: str, *, engine: str, precision: str) -> Any:
         "mesh": MeshSettings(),
         "remat": "none",
     }
-    section = getattr(settings, rule).model_copy(update={"dropout_rate": 0.0})
-    devices = settings.devices.model_copy(update=places)
-    return settings.model_copy(update={"devices": devices, rule: section})
+    change = {"devices": settings.devices.model_copy(update=places)}
+    if training := getattr(settings, rule, None):
+        change[rule] = training.model_copy(update={"dropout_rate": 0.0})
+    return settings.model_copy(update=change)
 
 
 def repeat(

@@ -7,7 +7,8 @@ Of each training the first steps are repeated by both engines, without dropout:
 2. in float32, freely from the same first state: rounding grows from step to step;
 3. in float64, freely: what was rounding shrinks by nine digits, and what was not stays.
 
-Predictions are repeated from the run's weights, and their texts compared.
+Predictions are repeated from the run's weights, and their texts compared. Where greedy decoding
+gives another text, two ids must have tied: the difference of their logits is the margin.
 """
 
 import importlib.util
@@ -15,12 +16,13 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from t5repro.artifacts import MANIFEST, STEPS
+from t5repro.artifacts import MANIFEST, REPEATED_ANSWERS, STEPS
+from t5repro.config.sections.model import tuned_family
 from t5repro.errors import DeviceError, LineageError, SettingsError
 from t5repro.files import read_json
 from t5repro.lineage.store import RESULTS
@@ -33,6 +35,10 @@ ENVIRONMENTS = {"tensorflow": ".venv", "jax": ".venv-jax"}
 # Greatest relative differences of a loss, and of the weights as a share of the way they moved. An
 # optimizer that divides by the size of gradients makes the rounding of weights grow by four digits.
 BARS = {"float32": (1e-6, 1e-5), "float64": (1e-10, 1e-8)}
+# Greatest difference of two logits, as a share of the larger one, that rounding can turn round: 30
+# times the distance of the engines' logits that was seen.
+MARGIN = 1e-5
+DECODERS = ("encoder_decoder", "decoder")  # families that write their answers
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Measure:
     Attributes:
         node: rule and name.
         what: the compared quantity.
-        value: relative difference; of answers, the share that differs.
+        value: relative difference; of answers, the largest margin of one that differs, 0 if all are
+            equal.
         bar: greatest value that is rounding; None if rounding has no known limit.
         where: where the value was found.
     """
@@ -86,8 +93,11 @@ class Comparison:
         return bool(self.measures) and all(measure.agrees for measure in self.measures)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as plain JSON values."""
-        return {"holds": self.holds, **asdict(self)}
+        """Return the comparison as plain JSON values; None for a value that is no number."""
+        values = {"holds": self.holds, **asdict(self)}
+        for measure in values["measures"]:
+            measure["value"] = measure["value"] if math.isfinite(measure["value"]) else None
+        return values
 
     def to_text(self) -> str:
         """Return the comparison as human-readable text."""
@@ -99,17 +109,24 @@ class Comparison:
             verdict = f"{len(above)} differ by more than rounding; first: {above[0].node}"
         else:
             verdict = f"{self.engines[0]} and {self.engines[1]} calculate the same"
-        heading = f"{self.engines[1]} beside {self.engines[0]} ({versions})"
+        heading = f"{self.engines[1]} beside {self.engines[0]}"
+        heading += f" ({versions})" if versions else ""
         return "\n".join([heading, *map(str, self.measures), verdict])
 
 
 def compare_engines(
-    run_file: Path, engine: str, *, folder: Path, steps: int, nodes: Sequence[str], python: str
+    run_files: Sequence[Path],
+    engine: str,
+    *,
+    folder: Path,
+    steps: int,
+    nodes: Sequence[str],
+    python: str,
 ) -> Comparison:
     """Repeat trainings and predictions of a run on another engine.
 
     Args:
-        run_file: of the run.
+        run_files: of the run.
         engine: the other engine.
         folder: empty; receives states and predictions.
         steps: repeated steps of each training.
@@ -123,7 +140,7 @@ def compare_engines(
     """
     if steps < 1:
         raise SettingsError(f"--steps is {steps}; it must be at least 1")
-    run_plan = RunPlan.of_run_file(run_file)
+    run_plan = RunPlan.of_run_file(*run_files)
     own = run_plan.settings.devices.engine
     if engine == own:
         raise DeviceError(f"--engine is {engine!r}, the engine of the run; name {OTHER[own]!r}")
@@ -133,7 +150,7 @@ def compare_engines(
         announce(f"repeating {node.label} on {engine}")
         node_folder = folder / node.rule / node.name
         if node.rule == PREDICTIONS:
-            measures += _compare_predictions(run_plan, node, node_folder, engine, pythons[engine])
+            measures += _Answers(run_plan, node, node_folder, pythons).compare(own, engine)
             continue
         measures += _Repetition(run_plan, node, node_folder, steps, pythons).compare(own, engine)
     libraries = {
@@ -228,7 +245,7 @@ class _Repetition:
         folder = self._folder / "-".join((engine, precision, *(o[2:] for o in options[::2])))
         step_options = ("--steps", self._steps, "--folder", str(folder))
         arguments = ("--engine", engine, "--precision", precision, *step_options, *options)
-        _run(self._pythons[engine], "t5repro.cli.repeated_steps", *arguments, *self._words)
+        _run(self._pythons[engine], "t5repro.cli.repeated_job", *arguments, *self._words)
         return folder
 
     def _measures(
@@ -250,29 +267,110 @@ def _worst(values: Sequence[float]) -> int:
     return max(range(len(values)), key=lambda index: (math.isnan(values[index]), values[index]))
 
 
-def _compare_predictions(
-    run_plan: RunPlan, node: Node, folder: Path, engine: str, python: str
-) -> Iterator[Measure]:
-    """Yield the share of the answers of each task that are another text."""
-    arguments = run_plan.words(node.rule, node.name)
-    settings = json.loads(arguments[arguments.index("--settings") + 1])
-    settings["devices"] |= {"engine": engine, "kind": "cpu"}
-    arguments[arguments.index("--settings") + 1] = json.dumps(settings)
-    arguments[arguments.index("--folder") + 1] = str(folder)
-    arguments[arguments.index("--manifest") + 1] = str(folder / MANIFEST)
-    _run(python, "t5repro", "stage", *arguments)
-    results = Path(RESULTS, run_plan.settings.run.name, node.rule, node.name)
-    for path in sorted(results.glob("*.jsonl")):
-        pairs = list(zip(_answers(folder / path.name), _answers(path), strict=True))
-        unequal = [
-            number for number, (answer, own_answer) in enumerate(pairs, 1) if answer != own_answer
-        ]
-        where = f"{path.stem}: {len(pairs) - len(unequal)} of {len(pairs)} equal"
-        where += f", first other in line {unequal[0]}" if unequal else ""
-        yield Measure(node.label, "answers", len(unequal) / max(len(pairs), 1), 0.0, where)
+class _Answers:
+    """The answers of a prediction, by the run and by the other engine."""
+
+    def __init__(
+        self, run_plan: RunPlan, node: Node, folder: Path, pythons: Mapping[str, str]
+    ) -> None:
+        self._words = run_plan.words(node.rule, node.name)
+        self._node = node
+        self._folder = folder
+        self._results = Path(RESULTS, run_plan.settings.run.name, node.rule, node.name)
+        self._pythons = pythons
+
+    def compare(self, own: str, engine: str) -> Iterator[Measure]:
+        """Yield how far the answers of each task agree."""
+        self._predict(engine)
+        pairs = {
+            path.stem: list(zip(_texts(path), _texts(self._folder / path.name), strict=True))
+            for path in sorted(self._results.glob("*.jsonl"))
+        }
+        others = {
+            task: [row for row, (answer, other) in enumerate(texts) if answer != other]
+            for task, texts in pairs.items()
+        }
+        tying = {task for task, rows in others.items() if rows and self._can_tie(task)}
+        sides = self._repeat(own, engine) if tying else ()
+        for task, texts in pairs.items():
+            margins = [
+                (margin_of(sides, task, row, texts[row][0]) if task in tying else math.inf, row + 1)
+                for row in others[task]
+            ]
+            yield answers_measure(self._node.label, task, len(texts), margins)
+
+    def _can_tie(self, task: str) -> bool:
+        """Return whether answers of a task are decoded greedily: their margins are known."""
+        settings = self._node.settings
+        family = tuned_family(settings.model, settings.finetune).name
+        return family in DECODERS and task not in settings.evaluate.beam_tasks
+
+    def _predict(self, engine: str) -> None:
+        """Run the job of the prediction on the other engine."""
+        words = list(self._words)
+        settings = json.loads(words[words.index("--settings") + 1])
+        settings["devices"] |= {"engine": engine, "kind": "cpu"}
+        words[words.index("--settings") + 1] = json.dumps(settings)
+        words[words.index("--folder") + 1] = str(self._folder)
+        words[words.index("--manifest") + 1] = str(self._folder / MANIFEST)
+        _run(self._pythons[engine], "t5repro", "stage", *words)
+
+    def _repeat(self, own: str, engine: str) -> Sequence[Any]:
+        """Return ids, texts and logits of both engines; see `evaluate.repeated_answers`."""
+        folders = {name: self._folder / name for name in (own, engine)}
+
+        def repeat(name: str, *reference: str) -> None:
+            options = ("--engine", name, "--folder", str(folders[name]), *reference)
+            _run(self._pythons[name], "t5repro.cli.repeated_job", *options, *self._words)
+
+        repeat(own)
+        repeat(engine, "--reference", str(folders[own]))
+        repeat(own, "--reference", str(folders[engine]))
+        return [read_json(folder / REPEATED_ANSWERS) for folder in folders.values()]
 
 
-def _answers(path: Path) -> list[str]:
+def margin_of(sides: Sequence[Any], task: str, row: int, answer: str) -> float:
+    """Return how far the two first other ids of an answer are from a tie.
+
+    Args:
+        sides: the content of `REPEATED_ANSWERS` of both engines, the run's first.
+        task: of the answer.
+        row: of the answer.
+        answer: as the run wrote it.
+
+    Returns:
+        The difference of their logits as a share of the larger logit, at least of 1; the larger one
+        of both engines. Infinite if the engine of the run gives another answer now: then the
+        difference is not one of engines.
+    """
+    pairs = [side["logits"].get(task, {}).get(str(row)) for side in sides]
+    if sides[0]["answers"][task][row]["text"] != answer or None in pairs:
+        return math.inf
+    margins: list[float] = [abs(a - b) / max(1.0, abs(a), abs(b)) for a, b in pairs]
+    return max(margins)
+
+
+def answers_measure(
+    label: str, task: str, rows: int, margins: Sequence[tuple[float, int]]
+) -> Measure:
+    """Return the comparison of the answers of a task.
+
+    Args:
+        label: of the node.
+        task: of the answers.
+        rows: number of answers.
+        margins: margin and line of each answer that is another text, see `margin_of`.
+    """
+    where = f"{task}: {rows - len(margins)} of {rows} equal"
+    if margins:
+        (least, first), (most, last) = min(margins), max(margins)
+        where += f"; margin {least:.0e} in line {first}"
+        where += f" to {most:.0e} in line {last}" if len(margins) > 1 else ""
+    value = max((margin for margin, _ in margins), default=0.0)
+    return Measure(label, "answers", value, MARGIN, where)
+
+
+def _texts(path: Path) -> list[str]:
     return [json.loads(line)["prediction"] for line in path.read_text("utf-8").splitlines()]
 
 

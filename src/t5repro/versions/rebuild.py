@@ -35,14 +35,14 @@ class Invocation:
     """The Snakemake options of the run to rebuild."""
 
     profile: str = "local"
-    configfile: Path | None = None
+    configfiles: tuple[Path, ...] = ()
     config: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
-        """Return the profile and the run file as arguments of Snakemake."""
+        """Return the profile and the run files as arguments of Snakemake."""
         arguments = ["--profile", self.profile]
-        if self.configfile:
-            arguments += ["--configfile", str(self.configfile)]
+        if self.configfiles:
+            arguments += ["--configfile", *map(str, self.configfiles)]
         return arguments
 
 

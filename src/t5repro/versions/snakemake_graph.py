@@ -137,16 +137,20 @@ def planned(*run_files: Path) -> Iterator[Any]:
         yield workflow
 
 
-def resolve(run_file: Path = RUN_FILE) -> tuple[Settings, list[PlannedStage]]:
+def resolve(*run_files: Path) -> tuple[Settings, list[PlannedStage]]:
     """Return the settings and the stages of a run, each stage after those it reads from.
 
+    Args:
+        run_files: later ones replace settings of earlier ones; `RUN_FILE` if there are none.
+
     Raises:
-        SettingsError: the run file cannot be planned.
+        SettingsError: the run files cannot be planned.
     """
-    run_plan = RunPlan.of_run_file(run_file)
+    run_files = run_files or (RUN_FILE,)
+    run_plan = RunPlan.of_run_file(*run_files)
     if not inside_dvc_repro():
         write_closures_for_plan()  # as the Snakefile does
-    with Origins([run_file]).located_errors():
+    with Origins(run_files).located_errors():
         return run_plan.settings, stages_of_plan(run_plan)
 
 
