@@ -12,7 +12,7 @@ export PYTHONHASHSEED ?= 0
 # What a run needs: the environment of `make runtime`, `make cuda`, `make jax` or `make jax-cuda`, if it is there.
 ENVIRONMENT := $(or $(wildcard .venv/runtime .venv/cuda .venv/jax-cpu .venv/jax-cuda),.venv/installed)
 
-.PHONY: help demo setup runtime cuda jax jax-cuda signing slurm parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda signing slurm t5x parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl
 	snakemake --profile local --cores $(CORES)
@@ -32,6 +32,8 @@ jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs
 signing: .venv/signing ## what signs published models, on top of any of these environments
 
 slurm: .venv/slurm ## what submits jobs to SLURM, on top of any of these environments
+
+t5x: .venv/t5x ## what reads checkpoints of T5X, on top of any of these environments
 
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
 .venv/runtime: requirements/runtime.txt pyproject.toml
@@ -67,8 +69,8 @@ parity-4:
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity .venv/t5x .venv/browser: .venv/installed
-.venv/signing .venv/slurm: $(ENVIRONMENT)
+.venv/parity .venv/browser: .venv/installed
+.venv/signing .venv/slurm .venv/t5x: $(ENVIRONMENT)
 .venv/parity .venv/t5x .venv/browser .venv/signing .venv/slurm: .venv/%: requirements/%.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
