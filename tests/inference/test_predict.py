@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkout import SUPPORT
 from finished_run import RUN, TEXTS, VOCABULARY, WORDS, settings, write_run
+from jax_environment import PYTHON
+from jax_environment import run as run_program
+from run_network import check
 
 import t5repro
 from t5repro.cli.main import main
@@ -132,6 +136,16 @@ def test_predictions_are_a_table(run: t5repro.Run) -> None:
     table = run.predictions("one", experiment="other")
     assert list(table.columns) == ["answer", "idx", "inputs", "prediction", "targets"]
     assert list(table["prediction"]) == evaluated("other")
+
+
+def test_the_network_of_a_run_is_a_keras_model_with_which_the_run_answers(run: t5repro.Run) -> None:
+    check(run)
+
+
+@pytest.mark.jax
+@pytest.mark.skipif(not PYTHON.exists(), reason="JAX is not installed: make .venv-jax/installed")
+def test_the_network_of_a_run_on_jax_is_one_too(tmp_path: Path) -> None:
+    run_program(PYTHON, str(SUPPORT / "run_network.py"), str(tmp_path))
 
 
 def test_the_lineage_of_an_answer_names_its_weights(run: t5repro.Run) -> None:
