@@ -180,7 +180,7 @@ def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> Non
     (tmp_path / "pretrained/pretrain").mkdir(parents=True)
     with pytest.raises(ArtifactError, match="ends with pre-training, .* weights export"):
         t5repro.load(tmp_path / "pretrained")
-    with pytest.raises(ArtifactError, match="results/absent is no folder"):
+    with pytest.raises(ArtifactError, match="there is no folder results/absent"):
         t5repro.load("results/absent")
     with pytest.raises(ArtifactError, match="is not a .keras file"):
         t5repro.load_network(tmp_path)
