@@ -34,7 +34,7 @@ REFUSED = [
         "a name with a space",
         "seed: 1\nrun:\n  name: my run\n",
         3,
-        "setting 'run.name' is 'my run'; allowed: small letters, digits and _, such as 'my_run'; it",
+        "setting 'run.name' is 'my run'; allowed: small letters, digits and _, such as 'my_run'",
     ),
     (
         "an impossible value",
