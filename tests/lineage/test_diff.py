@@ -227,6 +227,10 @@ def test_all_runs_of_two_checkouts_are_compared(two_runs: Path, tmp_path: Path) 
     small_run(copy, rate=0.3)
     (divergence,) = difference((two_runs, copy)).divergences
     assert divergence.job == "r/finetune/a"
+    shutil.rmtree(copy / "results/s")
+    ours, only_there = difference((two_runs, copy)).divergences
+    assert (ours.job, only_there.job) == ("r/finetune/a", "s")
+    assert only_there.kinds == ["only on one side"]
 
 
 def commit(run: Path, message: str) -> None:

@@ -8,8 +8,9 @@ recorded on both sides and agree; otherwise the answer names those that are not 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,15 @@ class Side:
     lock: Lock
     run: str
 
-    @property
+    @cached_property
     def jobs(self) -> list[Job]:
         """The jobs of the side, in the order of the chain."""
         return [job for job in self.graph.ordered() if self.run in ("", _run_of(job))]
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """The runs of the side."""
+        return frozenset(map(_run_of, self.jobs))
 
 
 @dataclass(frozen=True)
@@ -209,9 +215,12 @@ def _run_of(job: Job) -> str:
 
 
 def compare(a: Side, b: Side) -> Difference:
-    """Return where two runs diverge, and why."""
-    several = any(len(set(map(_run_of, side.jobs))) > 1 for side in (a, b))
-    first_jobs, second_jobs = (_executions(side, with_run=several) for side in (a, b))
+    """Return where two runs diverge, and why; of several runs those of equal names are compared."""
+    if max(len(a.runs), len(b.runs)) > 1:
+        first_jobs, second_jobs = (_executions(side, a.runs & b.runs) for side in (a, b))
+        of_one_side = sorted(a.runs ^ b.runs)
+    else:
+        first_jobs, second_jobs, of_one_side = _executions(a), _executions(b), []
     divergences: list[Divergence] = []
     followers: list[str] = []
     harmless: list[Divergence] = []
@@ -219,10 +228,7 @@ def compare(a: Side, b: Side) -> Difference:
     # A job of one run only keeps its position in the order of that run.
     for name in dict.fromkeys([*first_jobs, *second_jobs]):
         if name not in first_jobs or name not in second_jobs:
-            presence = (
-                "present" if name in jobs else "absent" for jobs in (first_jobs, second_jobs)
-            )
-            divergences.append(Divergence(name, (Cause(ABSENT, name, *presence),), ()))
+            divergences.append(_only_on_one_side(name, first_jobs, second_jobs))
             continue
         first, second = first_jobs[name], second_jobs[name]
         outputs = tuple(
@@ -241,13 +247,21 @@ def compare(a: Side, b: Side) -> Difference:
             divergences.append(
                 Divergence(name, (_unexplained(first.facts, second.facts),), outputs)
             )
+    # Last: what both sides have says more.
+    divergences += [_only_on_one_side(run, a.runs, b.runs) for run in of_one_side]
     return Difference(a.name, b.name, tuple(divergences), tuple(followers), tuple(harmless), equal)
 
 
-def _executions(side: Side, *, with_run: bool) -> dict[str, Execution]:
-    """Return name, with or without the run -> job, in the order of the chain."""
-    names = {job.name: "" if with_run else job.name.partition("/")[2] for job in side.jobs}
-    return {names[job.name] or job.name: _execution(job, side) for job in side.jobs}
+def _only_on_one_side(name: str, first: Collection[str], second: Collection[str]) -> Divergence:
+    presence = ("present" if name in names else "absent" for names in (first, second))
+    return Divergence(name, (Cause(ABSENT, name, *presence),), ())
+
+
+def _executions(side: Side, runs: Collection[str] | None = None) -> dict[str, Execution]:
+    """Return name -> job of some runs, or name without the run -> job, in the chain's order."""
+    if runs is not None:
+        return {job.name: _execution(job, side) for job in side.jobs if _run_of(job) in runs}
+    return {job.name.partition("/")[2] or job.name: _execution(job, side) for job in side.jobs}
 
 
 def _execution(job: Job, side: Side) -> Execution:
