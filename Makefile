@@ -154,4 +154,4 @@ clean: ## delete everything that a run creates, except .venv
 	rm -rf results work logs .snakemake
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
