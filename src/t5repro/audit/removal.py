@@ -159,8 +159,8 @@ def _delete_or_redact(
     withdrawal.redacted[file.path] = count
     # Compared with the plan, since an earlier try may have redacted the file.
     if (sha256 := sha256_of(path)) != file.sha256:
-        for path in _replace_hash(run_files, file.sha256, sha256):
-            if (name := path.relative_to(root).as_posix()) not in withdrawal.rewritten:
+        for run_file in _replace_hash(run_files, file.sha256, sha256):
+            if (name := run_file.relative_to(root).as_posix()) not in withdrawal.rewritten:
                 withdrawal.rewritten.append(name)
 
 

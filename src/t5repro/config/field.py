@@ -55,8 +55,8 @@ class Pattern:
 # A folder has the names of an experiment and of a group of tasks; file systems allow 255 bytes.
 Name = Annotated[
     str,
-    Pattern("^[a-z0-9][a-z0-9_]*$", "small letters, digits and _, such as 'my_run'"),
     StringConstraints(max_length=100),
+    Pattern("^[a-z0-9][a-z0-9_]*$", "small letters, digits and _, such as 'my_run'"),
 ]
 ExperimentOrNone = Annotated[
     str, Pattern("^([a-z][a-z0-9_]*)?$", "the name of an experiment: small letters, digits and _")
