@@ -17,7 +17,7 @@ ENGINE ?= $(if $(filter .venv/jax%,$(ENVIRONMENT)),jax,tensorflow)
 $(if $(filter $(ENGINE),tensorflow jax),,$(error ENGINE is $(ENGINE); it must be tensorflow or jax))
 DEMO_ON_jax := configs/demo.yaml configs/engines/demo_jax.yaml
 
-.PHONY: help demo setup runtime cuda jax jax-cuda signing slurm parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
+.PHONY: help demo setup runtime cuda jax jax-cuda signing slurm t5x parity parity-jax parity-4 parity-5 browser preflight docs notebook test test-all check release-check format generate lock compare spread clean
 
 demo: $(ENVIRONMENT) ## run the whole chain on the bundled mini crawl; on JAX after `make jax`, or with ENGINE=jax
 	snakemake --profile local --cores $(CORES) $(if $(DEMO_ON_$(ENGINE)),--configfile $(DEMO_ON_$(ENGINE)))
@@ -37,6 +37,8 @@ jax-cuda: .venv/jax-cuda ## .venv with what a run on JAX and an NVIDIA GPU needs
 signing: .venv/signing ## what signs published models, on top of any of these environments
 
 slurm: .venv/slurm ## what submits jobs to SLURM, on top of any of these environments
+
+t5x: .venv/t5x ## what reads checkpoints of T5X, on top of any of these environments
 
 .venv/installed: requirements/cpu-gpu.txt pyproject.toml
 .venv/runtime: requirements/runtime.txt pyproject.toml
@@ -72,8 +74,8 @@ parity-4:
 parity-5: .venv/transformers-5/installed
 	PYTHONPATH=.venv/transformers-5 pytest -m parity tests/parity
 
-.venv/parity .venv/t5x .venv/browser: .venv/installed
-.venv/signing .venv/slurm: $(ENVIRONMENT)
+.venv/parity .venv/browser: .venv/installed
+.venv/signing .venv/slurm .venv/t5x: $(ENVIRONMENT)
 .venv/parity .venv/t5x .venv/browser .venv/signing .venv/slurm: .venv/%: requirements/%.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/$*.txt
 	touch $@
@@ -157,4 +159,4 @@ clean: ## delete everything that a run creates, except .venv
 	rm -rf results work logs .snakemake
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12

@@ -26,8 +26,8 @@ sed -n 's/^preflight = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '", ' | sed 's/j
 # their common packages have one version.
 sed -n 's/^docs = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '" ' | tr ',' '\n' |
     compile -c requirements/cpu-gpu.txt - -o requirements/docs.txt
-# What compares with peers, looks at pages, signs models or submits to SLURM comes on top of the environment
-# (`make parity`, `make browser`, `make signing`, `make slurm`).
+# What compares with peers, looks at pages, signs models, reads T5X or submits to SLURM comes on top of the environment
+# (`make parity`, `make browser`, `make signing`, `make slurm`, `make t5x`).
 extra() { sed -n "s/^$1 = \[\(.*\)\]$/\1/p" pyproject.toml | tr -d '" ' | tr ',' '\n'; }
 for name in browser release signing slurm t5x; do
     extra $name | compile -c requirements/cpu-gpu.txt - -o requirements/$name.txt

@@ -125,8 +125,12 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 @contextlib.contextmanager
-def packages_of(extra: str) -> Iterator[None]:
+def packages_of(extra: str, target: str = "setup") -> Iterator[None]:
     """Turn a failed import into an error that names the extra.
+
+    Args:
+        extra: of the packages, in pyproject.toml.
+        target: of the Makefile, which installs them in a checkout.
 
     Raises:
         PackageError: a package is not installed.
@@ -136,7 +140,7 @@ def packages_of(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise PackageError(
             f"{error.name} is not installed; it is of the extra {extra}: "
-            f"pip install 't5repro[{extra}]', or make setup in a checkout"
+            f"pip install 't5repro[{extra}]', or make {target} in a checkout"
         ) from error
 
 

@@ -146,7 +146,7 @@ def guarded_imports(path: Path) -> Iterator[tuple[str, str]]:
 
 def test_an_absent_package_is_named_with_the_extra_that_has_it() -> None:
     guarded = {pair for path in ROOT.glob("src/**/*.py") for pair in guarded_imports(path)}
-    assert {extra for extra, _ in guarded} == {"cpu", "exchange", "serve", "tables"}
+    assert {extra for extra, _ in guarded} == {"cpu", "exchange", "serve", "t5x", "tables"}
     for extra, module in guarded:
         assert distributions_of(module) & declared(extra), module
     message = r"no_such_package is not installed; .* pip install 't5repro\[tables\]'"

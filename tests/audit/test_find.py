@@ -9,7 +9,7 @@ from made_crawl import EARLY, OLD, ONE, TWO
 from t5repro.audit.find import find_raw_source, raw_files, source_kind
 from t5repro.config.withdrawn import PAGES
 from t5repro.errors import LineageError
-from t5repro.lineage.graph import Graph
+from t5repro.lineage.graph import DATA, Graph
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,18 @@ def test_an_unknown_source_is_refused_and_the_error_says_how_to_name_one(
     for name in ("gone.example", "http://www.gone.example/a"):
         with pytest.raises(LineageError, match=r"pages.yaml withdraws it: asked by its author"):
             find_raw_source(graph, crawl, name)
+    without_raw_files = Graph([job for job in graph.jobs.values() if job.rule != DATA])
     with pytest.raises(LineageError, match="results/ names none"):
-        find_raw_source(Graph([]), crawl, "crawl/7.wet")
+        find_raw_source(without_raw_files, crawl, "crawl/7.wet")
+
+
+@pytest.mark.parametrize("name", ["www.example.org", "https://www.example.org/", "a/1.wet"])
+def test_in_a_folder_without_a_run_no_source_counts_as_unread(tmp_path: Path, name: str) -> None:
+    message = "^results/ contains no manifest; .* go to the folder of a run$"
+    with pytest.raises(LineageError, match=message):
+        find_raw_source(Graph([]), tmp_path, name)
+    with pytest.raises(LineageError, match=message):
+        Graph([]).find(name)
 
 
 def test_a_page_that_several_runs_have_cleaned_is_printed_once(graph: Graph, crawl: Path) -> None:

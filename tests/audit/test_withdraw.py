@@ -66,8 +66,12 @@ def test_the_record_of_a_page_in_its_wat_file_is_redacted_as_well(crawl: Path) -
     raw = ["data/crawl/0.warc.wet.gz", SHARD, name]
     data = {"data": {"folder": "data", "source": ""}}
     manifest(crawl, f"{RESULT}/data/manifest.json", rule="data", outputs=raw, settings=data)
+    hashes = "".join(f"  {path}: {sha256_of(crawl / path)}\n" for path in (SHARD, name))
+    write(crawl, RUN_FILE, f"files:\n{hashes}")
+    commit(crawl, "before")
     answer = withdraw(crawl, OLD, reason="x")
     assert answer.redacted == {SHARD: 2, name: 1}
+    assert answer.rewritten == [RUN_FILE]  # once, though two of its hashes were replaced
     text = gzip.decompress(wat.read_bytes()).decode()
     assert (f"To {OLD}" in text, f"To {ONE}" in text) == (False, True)
     # What is left of the record says nothing: its page would be unknown, and no fault.

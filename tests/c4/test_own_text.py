@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -135,7 +136,7 @@ def test_a_detected_language_is_that_of_c4(tmp_path, of_c4):
     assert corpus_bytes(folder) == expected
 
 
-def test_a_text_is_kept_as_it_is_unless_the_filters_of_c4_are_asked_for(tmp_path):
+def test_a_text_is_kept_as_it_is_unless_the_filters_of_c4_are_asked_for(tmp_path, capsys):
     others = ("Two children watch the wheel.", "They count every drop that falls.")
     kept = "\n".join([SENTENCE, *others])
     menu = f" Shop \n\n{kept}\nbadword {{\n"
@@ -148,6 +149,8 @@ def test_a_text_is_kept_as_it_is_unless_the_filters_of_c4_are_asked_for(tmp_path
     counters = json.loads((tmp_path / "b/corpus/manifest.json").read_text())["counters"]
     assert counters["cleaned"]["few_sentences"] == 1
     assert counters["read"]["read"] == 2
+    ends = re.findall(r"c4_dedup: (\S+) shards.* \(done\)", capsys.readouterr().err)
+    assert ends == ["2/2", "2/2"]  # a shard twice, though without the filters nothing has units
 
 
 def test_files_of_both_splits_decide_the_split(tmp_path):

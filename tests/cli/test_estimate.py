@@ -39,6 +39,7 @@ def test_the_study_is_printed_and_written(
         line.startswith("shared    564 trainings if each experiment is run alone; 456")
         for line in lines
     )
+    assert "assumed   sizes of 156 raw files that are not here" in lines
     money = "money     89,715 EUR, between 53,829 and 161,488; 2 EUR per chip-hour as of 2026-01-31"
     assert f"{money} (my contract)" in lines
     assert "rate_10, rate_25, rate_50, span_2, span_3, span_5, span_10" in text
@@ -72,6 +73,7 @@ def test_one_training_is_no_plural(capsys: pytest.CaptureFixture[str], tmp_path:
     code, text = run(f"--configfile {tmp_path}/run.yaml", capsys)
     assert code == 0
     assert "shared    1 training if each experiment is run alone; 1 here" in text.splitlines()
+    assert "assumed" not in text
 
 
 def test_a_budget_that_is_too_small_has_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def test_the_commands_of_the_page_print_what_it_shows(
         (["--sort", "flop"], "nearest: 'flops'"),
         (["flops:gt:many"], "flops is a number, and 'many' is none"),
         (["--model", "no/such.file"], "no manifest of a run names such a file"),
-        (["--data", "unknown.example"], "no page of this domain was read"),
+        (["--data", "unknown.example"], "results/ contains no manifest; run snakemake"),
     ],
 )
 def test_a_question_without_an_answer_is_refused(

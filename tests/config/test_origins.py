@@ -31,6 +31,12 @@ REFUSED = [
         "unknown setting 'finetune.learnig_rate'",
     ),
     (
+        "a name with a space",
+        "seed: 1\nrun:\n  name: my run\n",
+        3,
+        "setting 'run.name' is 'my run'; allowed: small letters, digits and _, such as 'my_run'",
+    ),
+    (
         "an impossible value",
         "pretrain:\n  batch_size: 4\n  steps: -1\n",
         3,

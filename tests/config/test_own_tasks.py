@@ -120,7 +120,7 @@ def test_an_own_task_of_labels_or_numbers_suits_an_encoder_only(change: dict[str
     ("change", "message"),
     [
         ({"prefx": "x"}, "unknown setting 'tasks.own.mine.prefx'; nearest: 'tasks.own.mine.prefix"),
-        ({"prefix": " x"}, "'tasks.own.mine.prefix' is ' x'; String should match"),
+        ({"prefix": " x"}, "'tasks.own.mine.prefix' is ' x'; allowed: a line without spaces"),
         ({"fields": []}, r"'tasks.own.mine.fields' is \[\]; List should have at least 1"),
         ({"fields": ["a", "a"]}, r"fields contains \['a'\] more than once"),
         ({"files": {}}, "files names no split"),

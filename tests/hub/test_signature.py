@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from t5repro.errors import ArtifactError, SettingsError
+from t5repro.errors import ArtifactError, PackageError, SettingsError
 from t5repro.hub.signature import KEY_VARIABLE, SIGNATURE, configured_key, sign, verify
 
 pytest.importorskip("model_signing", reason="no extra signing here: make signing")
@@ -234,8 +234,8 @@ def test_an_unusable_key_is_named_with_its_cure(tmp_path, monkeypatch) -> None:
 def test_without_the_extra_the_error_says_what_to_install(folder, keys, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "model_signing", None)
     monkeypatch.setenv(KEY_VARIABLE, str(keys[0]))
-    message = r"pip install 't5repro\[signing\]'"
-    with pytest.raises(SettingsError, match=message):
+    message = r"pip install 't5repro\[signing\]', or make signing in a checkout"
+    with pytest.raises(PackageError, match=message):
         configured_key(folder)
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises(PackageError, match=message):
         verify(folder, keys[1])

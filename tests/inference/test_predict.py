@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checkout import SUPPORT
 from finished_run import RUN, TEXTS, VOCABULARY, WORDS, settings, write_run
+from jax_environment import PYTHON
+from jax_environment import run as run_program
+from run_network import check
 
 import t5repro
 from t5repro.cli.main import main
@@ -134,6 +138,16 @@ def test_predictions_are_a_table(run: t5repro.Run) -> None:
     assert list(table["prediction"]) == evaluated("other")
 
 
+def test_the_network_of_a_run_is_a_keras_model_with_which_the_run_answers(run: t5repro.Run) -> None:
+    check(run)
+
+
+@pytest.mark.jax
+@pytest.mark.skipif(not PYTHON.exists(), reason="JAX is not installed: make .venv-jax/installed")
+def test_the_network_of_a_run_on_jax_is_one_too(tmp_path: Path) -> None:
+    run_program(PYTHON, str(SUPPORT / "run_network.py"), str(tmp_path))
+
+
 def test_the_lineage_of_an_answer_names_its_weights(run: t5repro.Run) -> None:
     lineage = run.lineage("results/r/evaluate_predict/baseline/one.jsonl")
     assert "results/r/finetune/baseline/weights.safetensors" in json.dumps(lineage)
@@ -166,7 +180,7 @@ def test_a_folder_with_neither_a_run_nor_weights_is_named(tmp_path: Path) -> Non
     (tmp_path / "pretrained/pretrain").mkdir(parents=True)
     with pytest.raises(ArtifactError, match="ends with pre-training, .* weights export"):
         t5repro.load(tmp_path / "pretrained")
-    with pytest.raises(ArtifactError, match="results/absent is no folder"):
+    with pytest.raises(ArtifactError, match="there is no folder results/absent"):
         t5repro.load("results/absent")
     with pytest.raises(ArtifactError, match="is not a .keras file"):
         t5repro.load_network(tmp_path)

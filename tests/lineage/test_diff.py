@@ -12,6 +12,7 @@ from made_graphs import WEIGHTS, lock, record, small_run, write
 from whole_records import whole_record
 
 from t5repro.cli.main import main
+from t5repro.errors import LineageError
 from t5repro.files import write_json
 from t5repro.lineage.diff import Difference, compare, load_side
 from t5repro.lineage.facts import ENVIRONMENT, NOT_REQUIRED
@@ -196,6 +197,40 @@ def test_a_job_of_one_side_only_is_named(pair: tuple[Path, Path]) -> None:
     shutil.rmtree(pair[1] / "results/r/evaluate_score")
     (divergence,) = difference(pair).divergences
     assert (divergence.job, divergence.kinds) == ("evaluate_score/a", ["only on one side"])
+
+
+@pytest.fixture
+def two_runs(run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with run `r` and run `s`, whose rate is another one."""
+    small_run(run, rate=0.2)
+    shutil.move(run / "results/r", run / "results/s")
+    for path in (run / "results/s").rglob("*manifest.json"):
+        path.write_text(path.read_text().replace("results/r/", "results/s/"))
+    monkeypatch.chdir(small_run(run))
+    return run
+
+
+def test_two_runs_of_a_checkout_are_compared(two_runs: Path) -> None:
+    result = compare(*(load_side(Path(), f"results/{name}") for name in "rs"))
+    (divergence,) = result.divergences
+    assert (divergence.job, divergence.kinds) == ("finetune/a", ["setting"])
+    assert result.followers == ("evaluate_predict/a", "evaluate_score/a")
+    (two_runs / "results/rs").mkdir()
+    with pytest.raises(LineageError, match=r"run 'rs'; there are \['r', 's'\]; nearest: 's'"):
+        load_side(Path(), "results/rs")
+
+
+def test_all_runs_of_two_checkouts_are_compared(two_runs: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "other"
+    shutil.copytree(two_runs, copy)
+    assert difference((two_runs, copy)).equal == 2 * 9
+    small_run(copy, rate=0.3)
+    (divergence,) = difference((two_runs, copy)).divergences
+    assert divergence.job == "r/finetune/a"
+    shutil.rmtree(copy / "results/s")
+    ours, only_there = difference((two_runs, copy)).divergences
+    assert (ours.job, only_there.job) == ("r/finetune/a", "s")
+    assert only_there.kinds == ["only on one side"]
 
 
 def commit(run: Path, message: str) -> None:

@@ -1,8 +1,8 @@
 """Checkpoints of T5X become the weights that the same arrays from Hugging Face are."""
 
-import builtins
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ pytest.importorskip("tensorstore", reason="the extra t5x is not installed")
 from networks import text_network  # noqa: E402
 from t5x_checkpoints import write_t5x  # noqa: E402
 
-from t5repro.errors import ArtifactError, CheckpointError, DeviceError, T5ReproError  # noqa: E402
+from t5repro.errors import ArtifactError, CheckpointError, PackageError, T5ReproError  # noqa: E402
 from t5repro.model.checkpoints import read_arrays, weight_variables  # noqa: E402
 from t5repro.model.foreign_weights import read_foreign  # noqa: E402
 from t5repro.model.weight_names import weight_names  # noqa: E402
@@ -196,13 +196,6 @@ def test_whole_numbers_are_refused(make_model: Any, tmp_path: Path) -> None:
 def test_without_the_extra_the_message_says_how_to_install_it(
     written: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    imported = builtins.__import__
-
-    def without(name: str, *arguments: Any, **options: Any) -> Any:
-        if name == package:
-            raise ImportError(name)
-        return imported(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(DeviceError, match=rf"package {package} .* -r requirements/t5x\.txt"):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(PackageError, match=rf"{package} is not installed; .*make t5x in"):
         read_foreign(written)

@@ -373,7 +373,9 @@ def test_codes_that_only_python_reads_as_numbers_are_labels(
 def test_a_semicolon_and_windows_letters_are_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes("text;label\ngr\u00fcn, ja;x\nb;y\nc;x\nd;y\n".encode("cp1252"))
-    with pytest.raises(TaskDataError, match="line 2: bytes are not UTF-8.*or name its encoding"):
+    with pytest.raises(
+        TaskDataError, match="line 2: bytes are not UTF-8.*or name its encoding: --encoding"
+    ):
         read_rows(path)
     rows = read_rows(path, encoding="cp1252")
     assert rows.column("text")[0] == "gr\u00fcn, ja"

@@ -257,7 +257,7 @@ def test_a_published_checkpoint_is_a_start_too(checkout: Path, face: str) -> Non
         (["rows.csv", "--name", "squad"], "'squad' is a task of the paper"),
         (["rows.csv", "--name", "My task"], "'My task' is no name of a task; allowed are a-z"),
         (["../rows.csv"], "../rows.csv is not below "),
-        (["rows.csv", "--from", "absent"], "absent is no folder"),
+        (["rows.csv", "--from", "absent"], "there is no folder absent"),
         (["rows.csv", "--from", "results"], "results contains no readable weights"),
         (["rows.csv", "--validation", "absent.csv"], "absent.csv is missing"),
         (["absent.csv", "--from", "nowhere"], "absent.csv is missing; name a file of rows"),

@@ -30,6 +30,17 @@ def test_mem_mb_of_a_training_on_a_cpu_contains_the_activations_of_its_batch() -
     assert megabytes(**{"pretrain.micro_batches": 8}) == pytest.approx(eighth, rel=0.05)
 
 
+def test_without_a_step_no_batch_takes_memory() -> None:
+    sizes = {
+        cpu_memory(
+            "pretrain", settings_of(**{"pretrain.steps": 0, "pretrain.batch_size": rows})
+        ).needed
+        for rows in (1, 128)
+    }
+    # Libraries, and four copies of 60 million weights.
+    assert max(sizes) == min(sizes) < 2e9
+
+
 def test_mem_mb_with_an_accelerator_is_the_hosts() -> None:
     assert model_megabytes("pretrain", settings_of(**{"devices.kind": "gpu"})) == 2206
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sentencepiece
+import yaml
 
 keras = pytest.importorskip("keras")
 keras_hub = pytest.importorskip("keras_hub")
@@ -14,9 +15,12 @@ from finished_run import VOCABULARY, write_vocabulary  # noqa: E402
 
 from t5repro.config.presets.sizes import SIZES  # noqa: E402
 from t5repro.config.sections.model import ModelSettings  # noqa: E402
+from t5repro.config.sections.pretrain import PretrainStage  # noqa: E402
 from t5repro.config.sections.vocab import VocabSettings  # noqa: E402
+from t5repro.engines.devices import Devices  # noqa: E402
 from t5repro.errors import CheckpointError  # noqa: E402
 from t5repro.files import read_json  # noqa: E402
+from t5repro.jobs.pretrain import PretrainJob  # noqa: E402
 from t5repro.model.checkpoints import weight_variables  # noqa: E402
 from t5repro.model.encoder import Encoder  # noqa: E402
 from t5repro.model.foreign_weights import fit, read_foreign  # noqa: E402
@@ -25,6 +29,8 @@ from t5repro.model.segment_rows import SegmentEncoder  # noqa: E402
 from t5repro.model.trained_as import TrainedAs  # noqa: E402
 from t5repro.publish.keras_hub import write_keras_hub  # noqa: E402
 from t5repro.publish.tokenizer_files import TokenizerFiles, vocabulary_files  # noqa: E402
+from t5repro.train import pretrain  # noqa: E402
+from t5repro.train.import_weights import import_weights  # noqa: E402
 from t5repro.train.import_weights import write_vocabulary as write_imported_vocabulary  # noqa: E402
 from t5repro.vocab.vocabulary import Vocabulary  # noqa: E402
 
@@ -95,6 +101,12 @@ def values(x: Any) -> np.ndarray:
     return np.asarray(keras.ops.convert_to_numpy(x))
 
 
+def of_pieces(outputs: Any, features: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the outputs of an encoder where a row has pieces."""
+    encoded = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
+    return values(encoded)[features["encoder_segments"] > 0]
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_classifier_of_keras_hub_reads_texts_and_answers_as_ours(
     name: str, vocabulary: Path, tmp_path: Path
@@ -124,12 +136,8 @@ def test_a_classifier_of_keras_hub_reads_texts_and_answers_as_ours(
         ("no", "yes")[number] for number in expected.argmax(axis=-1)
     ]
     backbone = keras_hub.models.Backbone.from_preset(str(tmp_path))
-    outputs = backbone(theirs)
-    encoded = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
-    real = features["encoder_segments"] > 0
-    np.testing.assert_allclose(
-        values(encoded)[real], values(made.encode(features))[real], rtol=0, atol=1e-5
-    )
+    encoded, expected = of_pieces(backbone(theirs), features), made.encode(features)
+    np.testing.assert_allclose(encoded, of_pieces(expected, features), rtol=0, atol=1e-5)
 
 
 def test_a_pretrained_roberta_predicts_masked_pieces_in_keras_hub(
@@ -297,6 +305,46 @@ def test_a_classifier_trained_with_keras_hub_is_imported_with_its_vocabulary_and
     theirs = values(task(task.preprocessor(x=columns)))
     assert np.ptp(theirs, axis=0).max() > 0.01  # rows differ
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TRAINED_ELSEWHERE)
+def test_pretraining_starts_from_a_preset_that_keras_hub_wrote(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = trained_elsewhere(name, "TextClassifier", tmp_path / "preset", num_classes=3)
+    import_weights(tmp_path / "preset", tmp_path / "imported")
+    settings = yaml.safe_load((tmp_path / "imported/settings.yaml").read_text())
+    section = {"steps": 0, "objective": "masked_lm"}
+    if name == "Roberta":
+        section |= {"masked_lm": {"pair_task": "none"}}
+    monkeypatch.setattr(pretrain, "prepare", lambda settings: Devices("cpu", ("CPU:0",)))
+    (tmp_path / "work").mkdir()
+    pretrain.pretrain(
+        PretrainJob(
+            PretrainStage.model_validate(
+                {"seed": 0, "devices": {}, "pretrain": section, **settings}
+            ),
+            start_from=tmp_path / "preset",
+            folder=tmp_path / "run",
+            work=tmp_path / "work",
+            manifest=tmp_path / "run/manifest.json",
+        ),
+        code={},
+    )
+    run = read_foreign(tmp_path / "run")
+    assert run.form == "t5repro"
+    made = Encoder(run.model, embedding_rows=run.embedding_rows, dropout_rate=0.0, seed=0)
+    for path, variable in weight_variables(made).items():
+        variable.assign(run.weights[path])
+    vocabulary = Vocabulary.load(tmp_path / "imported/sentencepiece.model")
+    encoder = SegmentEncoder(vocabulary, model=made.settings, length=LENGTH)
+    features = made.row_features(encoder.rows(TEXTS), LENGTH)
+    theirs = task.preprocessor(x=tuple(map(list, zip(*TEXTS, strict=True))))
+    np.testing.assert_allclose(
+        *(of_pieces(x, features) for x in (made.encode(features), task.backbone(theirs))),
+        rtol=0,
+        atol=1e-5,
+    )
 
 
 def test_a_roberta_pretrained_with_keras_hub_predicts_the_same_masked_pieces_here(

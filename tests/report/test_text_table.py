@@ -113,7 +113,7 @@ def test_a_folder_that_does_not_exist_is_named_with_the_runs_that_do(
         scores_text(Path("results/demo"))
     for name in ("demo", "mine"):
         (tmp_path / "results" / name).mkdir(parents=True)
-    with pytest.raises(ArtifactError, match="there are demo, mine; nearest: 'demo'"):
+    with pytest.raises(ArtifactError, match="results/ has demo, mine; nearest: 'demo'"):
         scores_text(Path("results/dmo"))
 
 

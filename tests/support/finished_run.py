@@ -17,8 +17,9 @@ WORDS = [f"word{number} and yes or no word{number + 1}" for number in range(200)
 TEXTS = [" ".join(WORDS[start : start + 1 + start % 9]) for start in range(0, 33, 3)]
 
 
-def settings(beam_tasks: tuple[str, ...]) -> PredictStage:
+def settings(beam_tasks: tuple[str, ...], engine: str = "tensorflow") -> PredictStage:
     tree = stage_settings(Settings(), "evaluate_predict")
+    tree["devices"] |= {"engine": engine}
     tree["model"] |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_heads": 2}
     tree["model"] |= {"num_encoder_layers": 2, "num_decoder_layers": 2}
     tree["vocab"] |= {"vocab_size": 120, "extra_ids": 8}
@@ -51,7 +52,7 @@ def write_vocabulary(folder: Path, *, vocab_size: int = 120) -> None:
     )
 
 
-def write_run(folder: Path) -> None:
+def write_run(folder: Path, engine: str = "tensorflow") -> None:
     """Write the outputs of all stages of a run with two experiments, in the current folder."""
     from networks import text_network
 
@@ -67,7 +68,7 @@ def write_run(folder: Path) -> None:
     examples.parent.mkdir(parents=True)
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for seed, (name, beam_tasks) in enumerate({"other": ("one",), "baseline": ()}.items()):
-        stage = settings(beam_tasks)
+        stage = settings(beam_tasks, engine)
         model = text_network(
             stage.model, embedding_rows=stage.vocab.embedding_rows, dropout_rate=0.0, seed=seed
         )

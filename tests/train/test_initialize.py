@@ -134,11 +134,12 @@ def test_an_import_replaces_no_results_of_a_job(tmp_path, trained):
     assert (trained[0].parent / "weights.safetensors").read_bytes() == weights
 
 
-@pytest.mark.parametrize("form", ["huggingface", "t5repro"])
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")
+@pytest.mark.parametrize("form", ["huggingface", "keras_hub", "t5repro"])
 def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form):
     manifest, vocabulary = trained
     folder = manifest.parent
-    if form == "huggingface":
+    if form != "t5repro":
         folder = tmp_path / "published"
         export_weights(manifest, vocabulary=vocabulary, form=form, folder=folder)
     started = tiny.make_job(tmp_path / "second", steps=0, seed=5, published=folder)
@@ -147,6 +148,28 @@ def test_a_training_begins_with_published_weights(tmp_path, tiny, trained, form)
         np.testing.assert_array_equal(weights_in(started.folder)[name], value)
     counters = json.loads(started.manifest.read_text())["counters"]
     assert counters["optimizer_step"] == (3 if form == "t5repro" else 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*does not support masking:UserWarning")
+def test_the_training_of_an_encoder_goes_on_from_its_preset_of_keras_hub(tmp_path, tiny, proto):
+    options = {"encoder": True, "masked_lm": {"pair_task": "sentence_order"}}
+    first = tiny.make_job(tmp_path / "first", steps=3, **options)
+    traced_steps.run(first)
+    vocabulary, preset = tmp_path / "vocab.model", tmp_path / "preset"
+    vocabulary.write_bytes(add_sentinels(proto, SENTINELS))
+    export_weights(first.manifest, vocabulary=vocabulary, form="keras_hub", folder=preset)
+    jobs = {
+        steps: tiny.make_job(tmp_path / f"{steps}", steps=steps, published=preset, **options)
+        for steps in (0, 6)
+    }
+    for job in jobs.values():
+        traced_steps.run(job)
+    expected, started = weights_in(first.folder), weights_in(jobs[0].folder)
+    fresh = {name for name in expected if not np.array_equal(started[name], expected[name])}
+    # An AlbertBackbone has no heads of pre-training.
+    assert {name.partition("/")[0] for name in fresh} == {"masked_lm", "pair_head"}
+    losses = np.genfromtxt(jobs[6].folder / "history.csv", delimiter=",", skip_header=1)[:, 1]
+    assert losses[-1] < losses[0]
 
 
 def test_rows_that_published_weights_lack_remain_zero_through_both_trainings(

@@ -67,8 +67,10 @@ def find_raw_source(graph: Graph, root: Path, name: str) -> RawSource:
         name: path of a raw file (or the end of one), a URL, or a domain.
 
     Raises:
-        LineageError: no raw file has this name, or no page of this URL or domain was read.
+        LineageError: no raw file has this name, no page of this URL or domain was read, or nothing
+            has run here.
     """
+    graph.check_not_empty()
     # Files first: a file name without a folder, such as ``part.tsv``, looks like a domain.
     if artifacts := matching_files(graph, name):
         return RawSource("file", artifacts[0].path, artifacts, tuple(a.path for a in artifacts))

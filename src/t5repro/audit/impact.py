@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from t5repro.audit.find import RawSource, find_raw_source
-from t5repro.errors import LineageError
 from t5repro.lineage import impact as forward
 from t5repro.lineage.graph import load_graph
 from t5repro.lineage.store import Folder
@@ -57,8 +56,6 @@ def source_impact(root: Path, name: str, *, all_revisions: bool = False) -> Sour
         LineageError: the source does not exist, or the checkout has no results.
     """
     graph = load_graph(Folder(root))
-    if not graph.jobs:
-        raise LineageError("results/ contains no manifest; run snakemake, or dvc pull, first")
     source = find_raw_source(graph, root, name)
     # By file: a URL affects every job that read its shard, because hashes do not tell pages apart.
     working_tree = forward.impact(graph, source.starts, state="the working tree")

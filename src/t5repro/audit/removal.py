@@ -159,8 +159,9 @@ def _delete_or_redact(
     withdrawal.redacted[file.path] = count
     # Compared with the plan, since an earlier try may have redacted the file.
     if (sha256 := sha256_of(path)) != file.sha256:
-        for name in _replace_hash(run_files, file.sha256, sha256):
-            withdrawal.rewritten.append(name.relative_to(root).as_posix())
+        for run_file in _replace_hash(run_files, file.sha256, sha256):
+            if (name := run_file.relative_to(root).as_posix()) not in withdrawal.rewritten:
+                withdrawal.rewritten.append(name)
 
 
 def _keep_present(root: Path, withdrawal: Withdrawal) -> None:

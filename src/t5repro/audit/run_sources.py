@@ -18,7 +18,7 @@ def wanted_source(root: Path, name: str) -> Wanted:
         name: a raw file, a URL or a domain.
 
     Raises:
-        LineageError: no page of the URL or domain was read.
+        LineageError: no page of the URL or domain was read, or there are no results to search.
     """
     if (root / name).is_file() or source_kind(name) == "file":
         return wanted_file(root, name)

@@ -100,7 +100,7 @@ def add_audit(commands: Commands) -> None:
         "--delete-remote", action="store_true", help="delete its objects from DVC's remotes"
     )
     diff = add_question(commands, "diff", _diff, "print where two runs diverge, and why")
-    diff.add_argument("a", help="git revision, or folder with results")
+    diff.add_argument("a", help="git revision, folder with results, or run such as results/demo")
     diff.add_argument("b", help="the other one; . is the working tree")
     rebuild = add_question(
         commands, "rebuild", _rebuild, "rebuild jobs in a clean clone and compare the results"

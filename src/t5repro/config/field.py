@@ -1,14 +1,66 @@
 """Base class of the sections of settings, types of names, and a helper of validators."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """What a text must match, for pydantic; an error says it in words.
+
+    Attributes:
+        pattern: regular expression of the whole text.
+        allowed: what it allows.
+    """
+
+    pattern: str
+    allowed: str
+
+    def check(self, text: str) -> str:
+        """Return a text that matches.
+
+        Raises:
+            ValueError: it does not.
+        """
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError(f"allowed: {self.allowed}")
+        return text
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "pattern": self.pattern}
+
 
 # A folder has the names of an experiment and of a group of tasks; file systems allow 255 bytes.
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=100)]
+Name = Annotated[
+    str,
+    StringConstraints(max_length=100),
+    Pattern("^[a-z0-9][a-z0-9_]*$", "small letters, digits and _, such as 'my_run'"),
+]
+ExperimentOrNone = Annotated[
+    str, Pattern("^([a-z][a-z0-9_]*)?$", "the name of an experiment: small letters, digits and _")
+]
 LARGEST_NUMBER = 2**53  # up to which every reader of JSON keeps whole numbers
 
 

@@ -8,10 +8,10 @@ each. `configs/base.yaml`, `configs/schema.json` and `docs/settings.md` are gene
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from t5repro.config.family_checks import check_family
-from t5repro.config.field import Name, Section, check_names, repeated
+from t5repro.config.field import Name, Pattern, Section, check_names, repeated
 from t5repro.config.mesh_checks import check_mesh
 from t5repro.config.sections.c4 import C4Settings, check_languages
 from t5repro.config.sections.contamination import ContaminationSettings
@@ -29,13 +29,18 @@ from t5repro.config.sections.vocab import RunVocab
 from t5repro.published.tables import check_row
 
 MAX_SEED = 2**31 - 1
-PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+/[a-z0-9._-]+$")]
+PresetName = Annotated[str, Pattern("^[a-z0-9_]+/[a-z0-9._-]+$", "a preset, such as 'sizes/small'")]
 
 
 class Logger(Section):
     """A logger of another project, as a Keras callback."""
 
-    callback: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
+    callback: Annotated[
+        str,
+        Pattern(
+            r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$", "a class, such as 'dvclive.keras.DVCLiveCallback'"
+        ),
+    ]
     """Dotted name of the class, such as `dvclive.keras.DVCLiveCallback`."""
     arguments: dict[str, Any] = {}
     """Keyword arguments of the class; `{folder}` in a text is the folder of the training's log."""

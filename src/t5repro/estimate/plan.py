@@ -22,7 +22,7 @@ from t5repro.estimate.rates import (
     written_share,
 )
 from t5repro.estimate.records import Records, Sample, done_nodes, examples_in, samples_of, shape_of
-from t5repro.estimate.volumes import input_bytes, output_bytes
+from t5repro.estimate.volumes import absent_files, input_bytes, output_bytes
 from t5repro.estimate.work import Work, examples_of, prediction_work, training_work
 from t5repro.files import read_json
 from t5repro.plan.memory import (
@@ -119,6 +119,7 @@ class Estimate:
         experiments: names, in the order of the run file.
         rows: experiment -> row of the paper that it reproduces; empty for none.
         nodes: nodes, in the order of the stages.
+        absent: number of raw files whose sizes are assumed.
     """
 
     run: str
@@ -126,6 +127,7 @@ class Estimate:
     experiments: tuple[str, ...]
     rows: Mapping[str, str]
     nodes: tuple[NodeEstimate, ...]
+    absent: int
 
     @cached_property
     def total(self) -> Cost:
@@ -321,6 +323,7 @@ def estimate_run(
         experiments=tuple(experiment.name for experiment in settings.experiments),
         rows={experiment.name: experiment.row for experiment in settings.experiments},
         nodes=tuple(map(estimator.estimate, nodes)),
+        absent=len(absent_files(settings)),
     )
 
 

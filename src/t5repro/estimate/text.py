@@ -153,6 +153,8 @@ def _totals_text(estimate: Estimate) -> str:
         f"shared    {_trainings(separate_trainings)} if each experiment is run alone; "
         f"{trainings:,} here",
     ]
+    if estimate.absent:  # the checkout may be elsewhere
+        lines.append(f"assumed   sizes of {estimate.absent:,} raw files that are not here")
     return "\n".join(lines)
 
 

@@ -87,6 +87,11 @@ def crawl_bytes(settings: Settings) -> float:
     return _bytes_of(settings, names, absent=WET_FILE_BYTES)
 
 
+def absent_files(settings: Settings) -> list[str]:
+    """Return the listed raw files whose sizes are assumed."""
+    return [name for name in raw_files(settings) if _size(settings, name, -1.0) < 0]
+
+
 def _examples(settings: Settings, row_counts: Mapping[str, int]) -> int:
     return sum(examples_of(settings.tasks.names, settings.evaluate, row_counts).values())
 

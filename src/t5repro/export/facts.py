@@ -131,9 +131,8 @@ def read_run(root: Path, run: str | None = None, artifact: str | None = None) ->
 
 
 def _run_name(graph: Graph, run: str | None) -> str:
+    graph.check_not_empty()
     runs = sorted({run_of(job) for job in graph.jobs.values()})
-    if not runs:
-        raise LineageError("results/ contains no manifest; run snakemake, or dvc pull, first")
     if run is None and len(runs) > 1:
         raise LineageError(
             f"results/ contains several runs; add --run and one of {', '.join(runs)}"

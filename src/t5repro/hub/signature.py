@@ -8,13 +8,12 @@ Source: model-signing 1.1.1, predicate ``https://model_signing/signature/v1.0``.
 """
 
 import base64
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t5repro.errors import ArtifactError, SettingsError
+from t5repro.errors import ArtifactError, SettingsError, packages_of
 from t5repro.files import read_file, real_path, sha256_of
 from t5repro.strict_json import parse_json
 
@@ -35,7 +34,8 @@ def configured_key(root: Path) -> Path:
 
     Raises:
         SettingsError: the variable is not set, the file is inside the checkout, is no private key
-            of a curve of `CURVES`, has a password, or the extra is not installed.
+            of a curve of `CURVES`, or has a password.
+        PackageError: the extra `signing` is not installed.
     """
     if not (name := os.environ.get(KEY_VARIABLE)):
         raise SettingsError(f"--sign needs {KEY_VARIABLE}, the path of {_KIND}; {_CURE}")
@@ -45,7 +45,7 @@ def configured_key(root: Path) -> Path:
             f"{KEY_VARIABLE} {path} is inside the checkout, where git or DVC could publish it; "
             "keep the private key elsewhere, such as ~/.config/t5repro/model.pem"
         )
-    with _library():
+    with packages_of("signing", target="signing"):
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
         from model_signing import signing
 
@@ -61,7 +61,7 @@ def sign(folder: Path, key: Path) -> None:
         folder: the folder; its name is in the signature.
         key: result of `configured_key`.
     """
-    with _library():
+    with packages_of("signing", target="signing"):
         from model_signing import hashing, signing
 
     files = hashing.Config().set_ignored_paths(paths=[SIGNATURE], ignore_git_paths=False)
@@ -79,10 +79,11 @@ def verify(folder: Path, public_key: Path) -> list[str]:
     Raises:
         ArtifactError: there is no signature of this key; a file was altered, is missing, or is not
             signed.
-        SettingsError: the key is not one of `CURVES`, or the extra is not installed.
+        PackageError: the extra `signing` is not installed.
+        SettingsError: the key is not one of `CURVES`.
     """
     signature = folder / SIGNATURE
-    with _library():
+    with packages_of("signing", target="signing"):
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
         from model_signing import verifying
@@ -153,15 +154,3 @@ def _check_curve(path: Path, load: Any, option: str, half: str, *password: None)
         raise SettingsError(message) from error
     if getattr(getattr(key, "curve", None), "name", "") not in CURVES:
         raise SettingsError(message)
-
-
-@contextlib.contextmanager
-def _library() -> Iterator[None]:
-    """Turn a missing library into an error that names the extra."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"{error.name} is not installed; signatures of models need the extra signing: "
-            "make signing, or pip install 't5repro[signing]'"
-        ) from error

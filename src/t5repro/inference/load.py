@@ -8,7 +8,7 @@ from t5repro.artifacts import VOCABULARY, WEIGHTS
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.inference.model import Model
 from t5repro.inference.run import STAGE, Run
-from t5repro.lineage.store import Folder, Revision, checkout_of, open_store
+from t5repro.lineage.store import Folder, Revision, absent_run, checkout_of, open_store
 
 if TYPE_CHECKING:
     import keras
@@ -90,7 +90,7 @@ def holds_run(path: Path) -> bool:
         ArtifactError: it does not exist, or is a run without predictions.
     """
     if not path.is_dir():
-        raise ArtifactError(f"{path} is no folder; name that of a run, such as results/demo")
+        raise absent_run(path)
     has_predictions = (path / STAGE).is_dir()
     if (path / PRETRAIN).is_dir() and not has_predictions:
         raise ArtifactError(

@@ -8,15 +8,17 @@ recorded on both sides and agree; otherwise the answer names those that are not 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from t5repro.errors import LineageError, nearest
 from t5repro.lineage.dvc_lock import Lock
 from t5repro.lineage.facts import JobFacts, differences, facts_of_job, locked_code, unknown_facts
 from t5repro.lineage.graph import DATA, Graph, Job, load_graph
-from t5repro.lineage.store import RESULTS, open_store
+from t5repro.lineage.store import RESULTS, Folder, open_store
 
 INPUT, SETTING, CODE, ENVIRONMENT = "input", "setting", "code", "environment"
 NONDETERMINISM, UNKNOWN, ABSENT = "nondeterminism", "unknown", "only on one side"
@@ -38,11 +40,29 @@ MAX_VALUE_CHARS = 80
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs."""
+    """One of two runs, or all runs of a checkout or revision.
+
+    Attributes:
+        name: as it was asked for.
+        graph: the jobs of the checkout or revision.
+        lock: of the same.
+        run: the run; all of them if empty.
+    """
 
     name: str
     graph: Graph
     lock: Lock
+    run: str
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """The jobs of the side, in the order of the chain."""
+        return [job for job in self.graph.ordered() if self.run in ("", _run_of(job))]
+
+    @cached_property
+    def runs(self) -> frozenset[str]:
+        """The runs of the side."""
+        return frozenset(map(_run_of, self.jobs))
 
 
 @dataclass(frozen=True)
@@ -82,7 +102,7 @@ class Divergence:
     """A job with differing outputs, and not only because an earlier job's outputs do.
 
     Attributes:
-        job: its name without the run, which may differ.
+        job: its name, without the run if each side is one run: its name may differ.
         causes: the differences.
         outputs: the files that differ.
     """
@@ -162,23 +182,45 @@ class Difference:
 
 
 def load_side(root: Path, state: str) -> Side:
-    """Return one of two runs.
+    """Return one of two sides.
 
     Args:
         root: the checkout.
-        state: a git revision or a folder with results.
+        state: a git revision, a folder with results, or the folder of a run.
 
     Raises:
-        LineageError: it is neither.
+        LineageError: it is none of these, or the run has no manifest.
         ArtifactError: DVC's cache does not have a manifest of the revision.
     """
     store = open_store(root, state)
-    return Side(state, load_graph(store), store.lock())
+    graph = load_graph(store)
+    run = _run_in(store, Path(state)) if isinstance(store, Folder) else ""
+    side = Side(state, graph, store.lock(), run)
+    if run and not side.jobs:
+        runs = sorted(set(map(_run_of, graph.jobs.values())))
+        raise LineageError(
+            f"{state}: no manifest of run {run!r}; there are {runs}{nearest(run, runs)}"
+        )
+    return side
+
+
+def _run_in(store: Folder, folder: Path) -> str:
+    """Return the run whose folder, or part of it, a folder of a checkout is; "" if of none."""
+    top, *below = (*folder.resolve().relative_to(store.root).parts, "")
+    return below[0] if top == RESULTS else ""
+
+
+def _run_of(job: Job) -> str:
+    return job.name.partition("/")[0]
 
 
 def compare(a: Side, b: Side) -> Difference:
-    """Return where two runs diverge, and why."""
-    first_jobs, second_jobs = _executions(a), _executions(b)
+    """Return where two runs diverge, and why; of several runs those of equal names are compared."""
+    if max(len(a.runs), len(b.runs)) > 1:
+        first_jobs, second_jobs = (_executions(side, a.runs & b.runs) for side in (a, b))
+        of_one_side = sorted(a.runs ^ b.runs)
+    else:
+        first_jobs, second_jobs, of_one_side = _executions(a), _executions(b), []
     divergences: list[Divergence] = []
     followers: list[str] = []
     harmless: list[Divergence] = []
@@ -186,10 +228,7 @@ def compare(a: Side, b: Side) -> Difference:
     # A job of one run only keeps its position in the order of that run.
     for name in dict.fromkeys([*first_jobs, *second_jobs]):
         if name not in first_jobs or name not in second_jobs:
-            presence = (
-                "present" if name in jobs else "absent" for jobs in (first_jobs, second_jobs)
-            )
-            divergences.append(Divergence(name, (Cause(ABSENT, name, *presence),), ()))
+            divergences.append(_only_on_one_side(name, first_jobs, second_jobs))
             continue
         first, second = first_jobs[name], second_jobs[name]
         outputs = tuple(
@@ -208,13 +247,21 @@ def compare(a: Side, b: Side) -> Difference:
             divergences.append(
                 Divergence(name, (_unexplained(first.facts, second.facts),), outputs)
             )
+    # Last: what both sides have says more.
+    divergences += [_only_on_one_side(run, a.runs, b.runs) for run in of_one_side]
     return Difference(a.name, b.name, tuple(divergences), tuple(followers), tuple(harmless), equal)
 
 
-def _executions(side: Side) -> dict[str, Execution]:
-    """Return name without the run -> job, in the order of the chain."""
-    jobs = side.graph.ordered()
-    return {job.name.partition("/")[2] or job.name: _execution(job, side) for job in jobs}
+def _only_on_one_side(name: str, first: Collection[str], second: Collection[str]) -> Divergence:
+    presence = ("present" if name in names else "absent" for names in (first, second))
+    return Divergence(name, (Cause(ABSENT, name, *presence),), ())
+
+
+def _executions(side: Side, runs: Collection[str] | None = None) -> dict[str, Execution]:
+    """Return name -> job of some runs, or name without the run -> job, in the chain's order."""
+    if runs is not None:
+        return {job.name: _execution(job, side) for job in side.jobs if _run_of(job) in runs}
+    return {job.name.partition("/")[2] or job.name: _execution(job, side) for job in side.jobs}
 
 
 def _execution(job: Job, side: Side) -> Execution:

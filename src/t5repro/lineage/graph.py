@@ -168,6 +168,7 @@ class Graph:
         Raises:
             LineageError: no artifact matches, or several with different content.
         """
+        self.check_not_empty()
         # A whole path wins, even if other paths end in it.
         if query in self.by_path:
             artifacts = self.by_path[query]
@@ -193,6 +194,18 @@ class Graph:
                 f"{', '.join(paths[:MAX_NAMES_SHOWN])}; name one"
             )
         return next(iter(matches.values()))
+
+    def check_not_empty(self) -> None:
+        """Check that there is a job: a question in a wrong folder must not look answered.
+
+        Raises:
+            LineageError: there is none.
+        """
+        if not self.jobs:
+            raise LineageError(
+                f"{RESULTS}/ contains no manifest; run snakemake, or dvc pull, first, or go to the "
+                "folder of a run"
+            )
 
     def _nearest(self, query: str) -> str:
         """Return a hint with similar paths, for an error message; empty if there are none."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from t5repro.errors import ArtifactError
+from t5repro.errors import ArtifactError, nearest
 from t5repro.files import TEMPORARY_PREFIX, read_file
 from t5repro.lineage.dvc_cache import read_object, tracked_files
 from t5repro.lineage.dvc_lock import LOCK_FILE, RAW_DATA_FILE, Lock, parse_lock, read_lock
@@ -187,6 +187,18 @@ def open_store(root: Path, state: str | None) -> Folder | Revision:
     if (folder := Path(state)).is_dir():
         return Folder(checkout_of(folder), name=state)
     return Revision(root, commit_of(root, state))
+
+
+def absent_run(folder: Path) -> ArtifactError:
+    """Return the error of a folder that is not there, with the runs that are."""
+    runs = sorted(path.name for path in Path(RESULTS).glob("*/"))
+    there = (
+        f"{RESULTS}/ has {', '.join(runs)}{nearest(folder.name, runs)}"
+        if runs
+        else "this folder has no results; run snakemake --profile local first, or go to the folder "
+        "of a run"
+    )
+    return ArtifactError(f"there is no folder {folder}; {there}")
 
 
 def checkout_of(folder: Path) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from t5repro.config.sections.model import ModelSettings
-from t5repro.errors import ArtifactError, CheckpointError, DeviceError
+from t5repro.errors import ArtifactError, CheckpointError, packages_of
 from t5repro.files import read_file
 from t5repro.model import leftovers
 from t5repro.model.weight_names import (
@@ -41,7 +41,7 @@ def read(folder: Path) -> tuple[ModelSettings, Arrays]:
     Raises:
         ArtifactError: a file is missing or damaged.
         CheckpointError: the weights are not of a T5 encoder-decoder.
-        DeviceError: a package of the extra `t5x` is not installed.
+        PackageError: a package of the extra `t5x` is not installed.
     """
     leaves = dict(_leaves(_target(folder / INDEX)))
     names = {name.path: name.t5x for name in names_of_any_t5(leaves) if name.t5x in leaves}
@@ -56,10 +56,8 @@ def read(folder: Path) -> tuple[ModelSettings, Arrays]:
 
 def _target(path: Path) -> Mapping[str, Any]:
     """Return the tree of the weights in an index."""
-    try:
+    with packages_of("t5x", target="t5x"):
         import msgpack
-    except ImportError as error:
-        raise _not_installed(path, "msgpack") from error
     try:
         tree = msgpack.unpackb(read_file(path), ext_hook=_array_of)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -109,16 +107,14 @@ def _array(folder: Path, name: str, leaf: object) -> np.ndarray:
 
     Raises:
         ArtifactError: its folder is missing, incomplete or outside of the checkpoint.
-        DeviceError: tensorstore is not installed.
+        PackageError: tensorstore is not installed.
     """
     if isinstance(leaf, np.ndarray):
         return leaf
     path = folder / _folder_name(folder, name, leaf)
     _check_chunks(path)
-    try:
+    with packages_of("t5x", target="t5x"):
         import tensorstore
-    except ImportError as error:
-        raise _not_installed(path, "tensorstore") from error
     try:
         store = tensorstore.open(
             {"driver": "zarr", "kvstore": {"driver": "file", "path": f"{path.resolve()}/"}},
@@ -176,10 +172,3 @@ def _check_chunks(path: Path) -> None:
                 f"{chunk} is missing, a part of an array of T5X; the download may be incomplete: "
                 f"{CURE}"
             )
-
-
-def _not_installed(path: Path, package: str) -> DeviceError:
-    return DeviceError(
-        f"{path} is of a T5X checkpoint, and the package {package} is not installed here; install "
-        "the extra: pip install --require-hashes --no-deps -r requirements/t5x.txt"
-    )

@@ -15,7 +15,7 @@ from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.vocab import VocabSettings
 from t5repro.errors import ArtifactError, SettingsError
 from t5repro.files import read_manifest, sha256_of
-from t5repro.lineage.store import RESULTS
+from t5repro.lineage.store import RESULTS, absent_run
 
 STAGES = ("pretrain", "finetune")  # of a run; the first one that has weights
 FIRST_CHOICE = "baseline"
@@ -77,9 +77,7 @@ def _start_in(folder: Path) -> Start:
         if manifest["rule"] in STAGES:  # `weights import` writes a manifest, too
             return _start_of_training(training, manifest)
     if not training.is_dir():
-        raise ArtifactError(
-            f"{training} is no folder; name that of a run, such as results/demo, or of a checkpoint"
-        )
+        raise absent_run(training)
     return _start_of_checkpoint(training)
 
 

@@ -255,6 +255,8 @@ def training_memory(
     _, further = judged_lengths(model, training)
     further += shape.targets_length * predicts_boundaries(model, training)
     row += further * embedding_rows * LOGIT_BYTES / shares
+    if not training.steps:  # no batch is computed: the weights are written as they are
+        row = 0.0
     libraries = LIBRARY_BYTES if on_cpu else 0.0
     # Rounded up: the chip with the most rows decides.
     rows = -(-training.batch_size // chips)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t5repro.artifacts import SCORE_TABLE
-from t5repro.errors import ArtifactError, nearest
-from t5repro.lineage.store import RESULTS
+from t5repro.errors import ArtifactError
+from t5repro.lineage.store import absent_run
 from t5repro.progress import aligned
 from t5repro.report.differences import differences, mean_difference
 from t5repro.report.rows import BEST, ScoreRow, experiment_rows, table_rows
@@ -27,9 +27,7 @@ def scores_text(run: Path) -> str:
         ArtifactError: there is no such run, or it has no report.
     """
     if not run.is_dir():
-        runs = sorted(path.name for path in Path(RESULTS).glob("*/"))
-        available = f"there are {', '.join(runs)}" if runs else "this folder has no results"
-        raise ArtifactError(f"there is no folder {run}; {available}{nearest(run.name, runs)}")
+        raise absent_run(run)
     paths = sorted((run / "report").rglob(SCORE_TABLE))
     if not paths:
         raise ArtifactError(

@@ -17,6 +17,10 @@ from t5repro.files import refuse_other_form
 MAX_VALUE_CHARS = 80  # longer values are cut in messages
 BYTE_ORDER_MARK = "\ufeff"
 CURE = "download the file again, or name another one under tasks.files"
+CURE_OF_BYTES = (
+    "convert the file to UTF-8, or name its encoding: --encoding NAME of t5repro tasks new, "
+    "encoding in tasks.own"
+)
 
 
 def invalid_data(
@@ -92,8 +96,8 @@ def decode(data: bytes, location: str, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         invalid_bytes = data[error.start : error.end]
         name = "UTF-8" if encoding == "utf-8" else encoding
-        cure = "convert the file to UTF-8, or name its encoding"
-        raise invalid_data(location, f"bytes are not {name}:", invalid_bytes, name, cure) from error
+        fault = f"bytes are not {name}:"
+        raise invalid_data(location, fault, invalid_bytes, name, CURE_OF_BYTES) from error
 
 
 def raw_lines(path: Path, *, encoding: str = "utf-8") -> Iterator[str]:

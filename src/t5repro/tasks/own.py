@@ -16,7 +16,7 @@ from typing import Any
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.errors import TaskDataError
 from t5repro.tasks.baselines import MAJORITY, MEAN, copy_baseline
-from t5repro.tasks.lines import invalid_data, refuse_repeated
+from t5repro.tasks.lines import CURE_OF_BYTES, invalid_data, refuse_repeated
 from t5repro.tasks.numbers import number_of
 from t5repro.tasks.predictions import (
     is_blank,
@@ -288,8 +288,8 @@ def read_cells(
             raise invalid_data(location, "the header again:", list(cells), "a row", cure)
         for name, text in cells.items():
             if text is not None and "\0" in text:  # such as UTF-16 without its mark
-                cure = "convert the file to UTF-8, or name its encoding"
-                raise invalid_data(location, f"{name} has a NUL character:", text, "text", cure)
+                fault = f"{name} has a NUL character:"
+                raise invalid_data(location, fault, text, "text", CURE_OF_BYTES)
         yield location, cells
 
 

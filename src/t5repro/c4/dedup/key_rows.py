@@ -82,6 +82,7 @@ def spill_units(
         progress: advances by one for each shard.
     """
     if unit not in KEY_COLUMNS:
+        progress.advance(len(shards))
         return RowSpill(folder / "units", UNIT_ROW, 1)
     key_bytes = sum(tables.column_bytes(path, KEY_COLUMNS[unit]) for path in shards)
     buckets = bucket_count(key_bytes, BUCKET_KEY_BYTES)

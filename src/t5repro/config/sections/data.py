@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import StringConstraints
+from t5repro.config.field import Pattern, Section
 
-from t5repro.config.field import Section
-
-Sha256 = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
+Sha256 = Annotated[str, Pattern("^([0-9a-f]{64})?$", "64 of the characters 0-9 and a-f")]
 
 
 class RawFiles(Section):

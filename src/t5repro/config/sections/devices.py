@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from t5repro.config.field import Section
+from t5repro.config.field import Pattern, Section
 
 EngineName = Literal["tensorflow", "jax"]
 Remat = Literal["none", "block", "dots"]
@@ -59,11 +59,13 @@ class DevicesSettings(Section):
     """Grid of devices, on JAX. If it is one device, the setting is not recorded."""
     steps_per_execution: int = Field(1, ge=1)
     """Training steps per call from the host; steps."""
-    cloud_folder: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9+.-]*://.+)?$")] = ""
+    cloud_folder: Annotated[
+        str, Pattern("^([a-z][a-z0-9+.-]*://.+)?$", "an address, such as 'gs://bucket/folder'")
+    ] = ""
     """Cloud Storage folder (`gs://...`) for copies of checkpoints and TensorBoard files, because a
     preempted machine loses its disk. If empty, they are stored locally only.
     """
-    slice: Annotated[str, StringConstraints(pattern=r"^([a-z0-9]+:[0-9x]+)?$")] = ""
+    slice: Annotated[str, Pattern("^([a-z0-9]+:[0-9x]+)?$", "a slice, such as 'v5e:4x4'")] = ""
     """TPU slice, such as `v5e:4x4`, for which pre-training is compiled before any other rule runs.
     If empty, this check is skipped.
     """

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from t5repro.config.field import Name, Section
+from t5repro.config.field import ExperimentOrNone, Name, Section
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.pretrain import PretrainSettings
@@ -36,7 +36,7 @@ class FinetuneSettings(TrainingSettings, AddedLayers):
     """
     unfreezing_episodes: int = Field(0, ge=0)
     """Episodes of gradual unfreezing. 0 means the number of blocks of a stack."""
-    start_from: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
+    start_from: ExperimentOrNone = ""
     """Earlier experiment of the run: its fine-tuned weights are the initial weights. If empty,
     they are the pre-trained ones.
     """

@@ -1,10 +1,10 @@
 """Settings of pre-training (`pretrain.*`) and of the stage `pretrain`."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from t5repro.config.field import Section
+from t5repro.config.field import ExperimentOrNone, Section
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.config.sections.model import ModelSettings
 from t5repro.config.sections.training import TrainingSettings
@@ -261,7 +261,7 @@ class PretrainSettings(TrainingSettings):
     """Folder of raw files with the initial weights: a checkpoint of Hugging Face, keras-hub, the T5
     release (TensorFlow) or this project. If empty, fresh weights are used.
     """
-    from_experiment: Annotated[str, StringConstraints(pattern=r"^([a-z][a-z0-9_]*)?$")] = ""
+    from_experiment: ExperimentOrNone = ""
     """Earlier experiment of the run whose pre-training this one continues as a further phase, such
     as BERT's steps with rows of 512 after those with 128 (D-049). Both have the same vocabulary and
     network. If empty, the initial weights are those of `start_from`, or fresh.

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from t5repro.config.field import Name, Section, repeated
+from t5repro.config.field import Name, Pattern, Section, repeated
 from t5repro.task_facts import SplitName
 from t5repro.task_groups import DEFAULT_TASKS
 
@@ -89,7 +89,7 @@ class OwnTask(Section):
     """Column that names the split of a row: train, validation (or dev, val, valid) or test. Each
     split has the rows of its files that the column gives to it.
     """
-    prefix: Annotated[str, StringConstraints(pattern=r"^(\S(.*\S)?)?$")] = ""
+    prefix: Annotated[str, Pattern(r"^(\S(.*\S)?)?$", "a line without spaces around it")] = ""
     """First words of every input, which identify the task. If empty, the name of the task."""
     fields: list[str] = Field(min_length=1)
     """Columns of the input, in this order."""
