@@ -195,7 +195,7 @@ def absent_run(folder: Path) -> ArtifactError:
     there = (
         f"{RESULTS}/ has {', '.join(runs)}{nearest(folder.name, runs)}"
         if runs
-        else "this folder has no results; run snakemake --profile local first, or go to the folder "
+        else "this folder has no results; first run snakemake --profile local, or go to the folder "
         "of a run"
     )
     return ArtifactError(f"there is no folder {folder}; {there}")
