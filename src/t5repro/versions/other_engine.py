@@ -38,7 +38,6 @@ BARS = {"float32": (1e-6, 1e-5), "float64": (1e-10, 1e-8)}
 # Greatest difference of two logits, as a share of the larger one, that rounding can turn round: 30
 # times the distance of the engines' logits that was seen.
 MARGIN = 1e-5
-DECODERS = ("encoder_decoder", "decoder")  # families that write their answers
 
 
 @dataclass(frozen=True)
@@ -302,8 +301,8 @@ class _Answers:
     def _can_tie(self, task: str) -> bool:
         """Return whether answers of a task are decoded greedily: their margins are known."""
         settings = self._node.settings
-        family = tuned_family(settings.model, settings.finetune).name
-        return family in DECODERS and task not in settings.evaluate.beam_tasks
+        writes_text = tuned_family(settings.model, settings.finetune).writes_text
+        return writes_text and task not in settings.evaluate.beam_tasks
 
     def _predict(self, engine: str) -> None:
         """Run the job of the prediction on the other engine."""
