@@ -10,7 +10,7 @@ from t5repro import cpu_dispatch
 
 cpu_dispatch.fix()  # before any module imports NumPy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _PUBLIC = {
     "Model": "t5repro.inference.model",
     "Prediction": "t5repro.inference.model",
