@@ -25,6 +25,7 @@ from t5repro.report.ordering import ColumnOrdering, Pair, TableOrdering
 from t5repro.report.page import report_page
 from t5repro.report.published_table import PublishedTable, TableCell, TableRow
 from t5repro.report.render_lineage import to_html, to_svg
+from t5repro.report.scaling import Scaling, TaskGain
 
 SCRIPT = "<script>alert(1)</script>"
 ATTACKS = (
@@ -226,6 +227,21 @@ def table_of(text: str) -> PublishedTable:
     )
 
 
+def scaling_of(text: str) -> Scaling:
+    """A series of experiments with a text in every place."""
+    texts = (text, text, text)
+    gain = TaskGain(title=text, metric=text, scores=texts, worth_from=text)
+    return Scaling(
+        experiments=texts,
+        operations=texts,
+        losses=texts,
+        chart=None,
+        legend=None,
+        law=text,
+        gains=(gain,),
+    )
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
     empty: dict[str, Any] = {
@@ -257,6 +273,7 @@ def test_markup_in_any_text_of_the_report_is_only_text(attack: str) -> None:
         "orderings": [ordering_of(attack)],
         "paper_tables": [table_of(attack)],
         "system_tables": [table_of(attack)],
+        "scalings": [scaling_of(attack)],
         "introduction": attack,
         "has_seeds": False,
         "has_intervals": True,

@@ -59,7 +59,7 @@ class Engine(Protocol):
         ...
 
     def replica_values(self, variable: Any) -> Sequence[Any]:
-        """Return the parts of a variable whose values differ between replicas, one a replica.
+        """Return the parts of a variable with other values on each replica, one a replica.
 
         Each has `numpy` and `assign`.
         """

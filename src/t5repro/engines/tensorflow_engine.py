@@ -131,7 +131,7 @@ def over_replicas(count: Any) -> tf.Tensor:
 
 
 def replica_values(variable: Any) -> Sequence[tf.Variable]:
-    """Return the parts of a variable whose values differ between replicas."""
+    """Return the parts of a variable with other values on each replica."""
     value = variable.value
     parts: Sequence[tf.Variable] = getattr(value, "values", (value,))
     return parts

@@ -119,7 +119,7 @@ class Estimate:
         experiments: names, in the order of the run file.
         rows: experiment -> row of the paper that it reproduces; empty for none.
         nodes: nodes, in the order of the stages.
-        absent: number of raw files whose sizes are assumed.
+        absent: number of raw files with assumed sizes.
     """
 
     run: str

@@ -88,7 +88,7 @@ def crawl_bytes(settings: Settings) -> float:
 
 
 def absent_files(settings: Settings) -> list[str]:
-    """Return the listed raw files whose sizes are assumed."""
+    """Return the listed raw files with assumed sizes."""
     return [name for name in raw_files(settings) if _size(settings, name, -1.0) < 0]
 
 

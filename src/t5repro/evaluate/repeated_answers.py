@@ -113,7 +113,7 @@ def logits_of_first_others(
     """Return the logits of the first ids in which two answers to a row differ.
 
     Args:
-        models: one network, or the members of an ensemble, whose logits are averaged.
+        models: one network, or the members of an ensemble; their logits are averaged.
         encoder_ids: int32 (rows, inputs_length), 0 is padding.
         ids: int32 (rows, steps), the answers.
         rivals: int32 (rows, steps), the other answers; each differs from its answer.
