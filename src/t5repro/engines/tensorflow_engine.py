@@ -203,7 +203,7 @@ def _mirrored(settings: DevicesSettings) -> Devices:
     if names[0].startswith("CPU"):
         tf.config.experimental.enable_op_determinism()
     # It would order the factors of an update by the devices that they come from: weights of
-    # replicas would drift apart, and a training that resumes has those of the first.
+    # replicas would drift apart, and a training that resumes begins with the first replica's.
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     return Devices("mirrored", names, tf.distribute.MirroredStrategy(list(names)))
 

@@ -17,6 +17,7 @@ from t5repro.artifacts import REPEATED_ANSWERS
 from t5repro.config.sections.evaluate import PredictStage
 from t5repro.engines.devices import prepare
 from t5repro.files import read_json, write_text
+from t5repro.inputs.batches import FlatSegments, encoder_decoder_batch, joined_batch
 from t5repro.jobs.predict import PredictJob
 from t5repro.model.decode_inputs import EncodedInputs, encode, pad_batch, read_examples
 from t5repro.progress import Progress
@@ -133,37 +134,19 @@ def _logits_at(
     """Return the logits of the id of a step of each row, (rows, ids)."""
     from keras import ops
 
-    from t5repro.model.decode_cache import START_ID
-    from t5repro.model.transformer import EncoderDecoder
-
-    segments = (encoder_ids != PAD_ID).astype(np.int32)
-    answer = np.pad(ids, [[0, 0], [1, 0]], constant_values=START_ID)[:, : ids.shape[1]]
-    if isinstance(model, EncoderDecoder):
-        features = {
-            "encoder_ids": encoder_ids,
-            "encoder_segments": segments,
-            "decoder_ids": answer,
-            "decoder_segments": np.ones_like(answer),
-        }
-        positions = steps
-    else:
-        features = _one_sequence(encoder_ids, segments.sum(axis=1), ids)
-        positions = segments.sum(axis=1) + steps
+    filled = encoder_ids != PAD_ID
+    inputs = FlatSegments(encoder_ids[filled], filled.sum(axis=1))
+    answers = FlatSegments(ids.reshape(-1), np.full(len(ids), ids.shape[1]))
+    joined = model.settings.family.joined
+    make_batch = joined_batch if joined else encoder_decoder_batch
+    # A row has one example, as in decoding.
+    features, _ = make_batch(
+        inputs,
+        answers,
+        np.ones(len(ids), np.int32),
+        inputs_length=encoder_ids.shape[1],
+        targets_length=ids.shape[1],
+    )
+    positions = steps + inputs.lengths if joined else steps
     logits = ops.convert_to_numpy(model(features, training=False))
     return np.asarray(logits)[np.arange(len(ids)), positions]
-
-
-def _one_sequence(
-    encoder_ids: np.ndarray, lengths: np.ndarray, ids: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Return the features of a decoder that reads 0, the inputs and the answer."""
-    shape = (len(ids), 1 + encoder_ids.shape[1] + ids.shape[1])
-    names = ("decoder_ids", "decoder_segments", "decoder_prefix")
-    features = {name: np.zeros(shape, np.int32) for name in names}
-    for row, length in enumerate(lengths):
-        end = 1 + length + ids.shape[1]
-        features["decoder_ids"][row, 1 : 1 + length] = encoder_ids[row, :length]
-        features["decoder_ids"][row, 1 + length : end] = ids[row]
-        features["decoder_segments"][row, :end] = 1
-        features["decoder_prefix"][row, : 1 + length] = 1
-    return features
