@@ -30,6 +30,7 @@ from t5repro.plan.run_plan import stage_name as name_of
 from t5repro.progress import announce, printable
 from t5repro.stages import BY_NAME
 from t5repro.versions import (
+    asked_once,
     output_index,
     plain_params,
     power_loss,
@@ -102,6 +103,7 @@ class SnakemakeRun:
             remote_storage.link_to_checkout(workflow)
         plain_params.compare_params_without_pandas()
         output_index.use_quick_output_index()
+        asked_once.ask_once()
         if workflow.is_main_process:
             check_finished()
             require_withdrawals()
