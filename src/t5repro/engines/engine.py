@@ -69,6 +69,20 @@ class Engine(Protocol):
         """Return the number of devices that share the rows of a batch."""
         ...
 
+    def zeros(self, shape: Any, dtype: Any) -> Any:
+        """Return zeros with memory of their own, for `with_rows`."""
+        ...
+
+    def with_rows(self, array: Any, rows: Any, values: Any) -> Any:
+        """Return an array with other values in some rows, in its memory if the device allows it.
+
+        Args:
+            array: result of `zeros` or of this function; not to be read afterwards.
+            rows: numbers of the rows, int32.
+            values: of these rows, in the same order.
+        """
+        ...
+
     def scope_of(self, model: Any) -> AbstractContextManager[Any]:
         """Return the context that a model was created in."""
         ...

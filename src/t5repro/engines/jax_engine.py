@@ -176,6 +176,16 @@ def parts_of(array: jax.Array, parts: int) -> jax.Array:
     return jax.lax.with_sharding_constraint(divided, mesh.layout(axes).backend_layout)
 
 
+def zeros(shape: Any, dtype: Any) -> jax.Array:
+    """Return zeros."""
+    return jnp.zeros(shape, dtype)
+
+
+def with_rows(array: jax.Array, rows: jax.Array, values: jax.Array) -> jax.Array:
+    """Return an array with other values in some rows; XLA writes in place where it can."""
+    return array.at[rows].set(values)
+
+
 def scope_of(model: Any) -> AbstractContextManager[Any]:
     """Return a context that does nothing."""
     return nullcontext()

@@ -142,6 +142,26 @@ def replicas_of(model: Any) -> int:
     return int(model.distribute_strategy.num_replicas_in_sync)
 
 
+def zeros(shape: Any, dtype: Any) -> tf.Tensor:
+    """Return zeros with memory of their own, for `with_rows`."""
+    if not _writes_in_place():
+        return tf.zeros(shape, dtype)
+    # A stateful operation: TensorFlow gives the same constant the same memory.
+    return tf.raw_ops.Empty(shape=tf.stack(shape), dtype=tf.as_dtype(dtype), init=True)
+
+
+def with_rows(array: tf.Tensor, rows: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Return an array with other values in some rows, on a CPU in its memory."""
+    if not _writes_in_place():
+        return tf.tensor_scatter_nd_update(array, rows[:, None], values)
+    return tf.raw_ops.InplaceUpdate(x=array, i=rows, v=values)
+
+
+def _writes_in_place() -> bool:
+    # Of accelerators not measured; XLA, which compiles for TPUs, writes in place by itself.
+    return all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
+
+
 def scope_of(model: Any) -> contextlib.AbstractContextManager[Any]:
     """Return the scope of a model's strategy."""
     scope: contextlib.AbstractContextManager[Any] = model.distribute_strategy.scope()

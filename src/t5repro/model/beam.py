@@ -28,7 +28,7 @@ from t5repro.model.decode import call_compiled
 from t5repro.model.decode_cache import EncodedInputs
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation, rotate
-from t5repro.model.step_cache import empty_cache, write_step
+from t5repro.model.step_cache import empty_caches, write_step
 from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -182,7 +182,8 @@ class _Search:
         settings, shape = self.model.settings, (batch, self.width)
         # A row of a cache is one step of one head of one example, with all answers side by side:
         # a step then writes whole rows.
-        empty = empty_cache(
+        caches = empty_caches(
+            2 * len(self.model.decoder.blocks),
             batch,
             settings.num_heads,
             steps=self.steps,
@@ -202,7 +203,7 @@ class _Search:
             ended_BW=ops.zeros(shape, dtype="bool"),
             finished_BWT=no_ids_BWT,
         )
-        return (*pools, *[empty] * (2 * len(self.model.decoder.blocks)))
+        return (*pools, *caches)
 
     def unfinished(self, *variables: Tensor) -> Tensor:
         """Return whether any row may still find a better finished answer."""

@@ -21,7 +21,7 @@ from t5repro.model.attention import bias_of_block
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
-from t5repro.model.step_cache import empty_cache, write_step
+from t5repro.model.step_cache import empty_caches, write_step
 from t5repro.model.transformer import TextNetwork
 from t5repro.vocab.special_ids import EOS_ID, PAD_ID
 
@@ -125,14 +125,14 @@ class _Member:
     def empty_caches(self, batch: Tensor) -> list[Tensor]:
         """Return the keys and values before the first step."""
         settings = self.model.settings
-        empty = empty_cache(
+        return empty_caches(
+            self.cache_count,
             batch,
             settings.num_heads,
             steps=self.steps,
             features=settings.d_kv,
             dtype=self.model.compute_dtype,
         )
-        return [empty] * self.cache_count
 
     def step(
         self, step: Tensor, last_B: Tensor, caches: Sequence[Tensor]
