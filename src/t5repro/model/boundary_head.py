@@ -13,7 +13,7 @@ from t5repro.config.flops import INDEX_WIDTH
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.dense import Dense, embedding_shape
 from t5repro.model.initial_values import initial_matrix, normal, zeros
-from t5repro.model.layers import ACTIVATIONS, SeededLayer, Tensor, matmul, norm_layer
+from t5repro.model.layers import ACTIVATIONS, SeededLayer, Tensor, norm_layer, products_of_rows
 
 INDICES = 15  # pieces of a span with a vector each
 
@@ -52,13 +52,13 @@ class BoundaryHead(SeededLayer):
         self.indices = self.weight("indices", (INDICES, INDEX_WIDTH), draw)
         self.bias = self.weight("bias", (self.embedding_rows,), zeros())
 
-    def call(self, borders_BM2D: Tensor, index_BM: Tensor, output_EV: Tensor) -> Tensor:
+    def call(self, borders_BM2D: Tensor, index_BM: Tensor, ids_VE: Tensor) -> Tensor:
         """Return float32 logits of ids, (batch, predicted positions, ids).
 
         Args:
             borders_BM2D: output of the encoder before and after the span.
             index_BM: int32, index in the span; below 0 without a target.
-            output_EV: the transposed embedding.
+            ids_VE: the embedding.
         """
         rows, count, _, width = borders_BM2D.shape
         index_BM = ops.maximum(index_BM, 0)
@@ -67,4 +67,4 @@ class BoundaryHead(SeededLayer):
         hidden = ops.concatenate([both_BMD, indices], axis=-1)
         hidden = self.first_norm(self.activation(self.first(hidden)))
         hidden = self.second_norm(self.activation(self.second(hidden)))
-        return ops.cast(matmul(hidden, output_EV), floatx()) + self.bias
+        return ops.cast(products_of_rows(hidden, ids_VE), floatx()) + self.bias

@@ -299,7 +299,9 @@ class Encoder(Network):
             encoded_BLD: output of the encoder.
             positions_BM: int32; in training with the position 0 in place of missing ones.
         """
-        logits_BMV = self.masked_lm(gather_positions(encoded_BLD, positions_BM), self.output())
+        logits_BMV = self.masked_lm(
+            gather_positions(encoded_BLD, positions_BM), self.embedded_ids()
+        )
         return mask_unused_rows(logits_BMV, self.rows_in_use)
 
     def boundary_logits(self, encoded_BLD: Tensor, borders_BM2: Tensor, index_BM: Tensor) -> Tensor:
@@ -314,4 +316,4 @@ class Encoder(Network):
         rows, count, _ = borders_BM2.shape
         borders = gather_positions(encoded_BLD, ops.reshape(borders_BM2, (rows, 2 * count)))
         borders_BM2D = ops.reshape(borders, (rows, count, 2, borders.shape[-1]))
-        return self.boundary_head(borders_BM2D, index_BM, self.output())
+        return self.boundary_head(borders_BM2D, index_BM, self.embedded_ids())

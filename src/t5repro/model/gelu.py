@@ -1,6 +1,7 @@
-"""GELU by the error function, from operations with the same bits on every x86-64 CPU (D-043).
+"""GELU, by the error function and by the tangent, from operations with fixed bits (D-043).
 
-TensorFlow's own kernel of the error function differs between makers of CPUs.
+TensorFlow's own kernel of the error function differs between makers of CPUs. Both gradients are
+written out: automatic differentiation would derive each step, in twice the passes.
 
 Source: Hendrycks and Gimpel, 2016, "Gaussian Error Linear Units". The error function is formula
 7.1.26 of Abramowitz and Stegun, "Handbook of Mathematical Functions", with an error below 1.5e-7;
@@ -17,6 +18,7 @@ from keras.config import floatx
 Tensor = Any  # Keras has no one tensor type
 
 P = 0.3275911
+CUBIC = 0.044715  # of the approximation with tanh
 COEFFICIENTS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
@@ -33,10 +35,7 @@ def gelu(x: Tensor) -> Tensor:
 
 
 def _gelu_and_gradient(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
-    """Return the function and its gradient, Phi(x) + x * phi(x).
-
-    Automatic differentiation would derive the approximation, in twice the passes.
-    """
+    """Return the function and its gradient, Phi(x) + x * phi(x)."""
     distance = ops.maximum(x, -x)
     decay = ops.exp(-0.5 * ops.square(x))
     # A quotient of 1, which Grappler would turn into an approximate reciprocal, is avoided.
@@ -52,3 +51,30 @@ def _gelu_and_gradient(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
         return upstream * (below + x * (decay * (1.0 / math.sqrt(2.0 * math.pi))))
 
     return ops.relu(x) - distance * tail, gradient
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """Return the approximation of GELU that GPT, ALBERT and XLNet use, with ``tanh``.
+
+    Args:
+        x: any shape and precision; computed in it.
+
+    Source: Hendrycks and Gimpel, 2016, section 2.
+    """
+    return ops.custom_gradient(_gelu_tanh_and_gradient)(x)
+
+
+def _gelu_tanh_and_gradient(x: Tensor) -> tuple[Tensor, Callable[..., Tensor]]:
+    scale = math.sqrt(2.0 / math.pi)
+    square = x * x
+    tangent = ops.tanh(scale * (x + CUBIC * (x * square)))
+    share = 0.5 * (1.0 + tangent)
+    value = x * share
+
+    def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> Tensor:
+        (upstream,) = arguments if upstream is None else (upstream,)
+        # The slope of `share` is share * (1 - tangent) times the slope of the tangent's argument.
+        slope = (1.0 - tangent) * (scale + (3.0 * scale * CUBIC) * square)
+        return upstream * (share + value * slope)
+
+    return value, gradient

@@ -143,10 +143,10 @@ class GeneratorDetector(Detector):
 
     def masked_logits(self, encoded_BLD: Tensor, positions_BM: Tensor) -> Tensor:
         """Return the generator's logits at the masked positions, see `Encoder`."""
-        matrix_EV = self.output()
+        ids_VE = self.embedded_ids()
         if self.settings.generator_tying == "none":
-            matrix_EV = ops.cast(ops.transpose(self.generator_embedding), self.compute_dtype)
-        logits_BMV = self.masked_lm(gather_positions(encoded_BLD, positions_BM), matrix_EV)
+            ids_VE = ops.cast(ops.convert_to_tensor(self.generator_embedding), self.compute_dtype)
+        logits_BMV = self.masked_lm(gather_positions(encoded_BLD, positions_BM), ids_VE)
         return mask_unused_rows(logits_BMV, self.rows_in_use)
 
     def piece_logits(self, states_BMD: Tensor) -> Tensor:
@@ -155,4 +155,4 @@ class GeneratorDetector(Detector):
         Args:
             states_BMD: its states at some positions.
         """
-        return mask_unused_rows(self.piece_head(states_BMD, self.output()), self.rows_in_use)
+        return mask_unused_rows(self.piece_head(states_BMD, self.embedded_ids()), self.rows_in_use)

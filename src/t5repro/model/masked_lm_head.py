@@ -12,7 +12,7 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.dense import Dense, embedding_shape
 from t5repro.model.initial_values import zeros
-from t5repro.model.layers import ACTIVATIONS, SeededLayer, Tensor, matmul, norm_layer
+from t5repro.model.layers import ACTIVATIONS, SeededLayer, Tensor, norm_layer, products_of_rows
 
 
 class MaskedLMHead(SeededLayer):
@@ -42,12 +42,12 @@ class MaskedLMHead(SeededLayer):
         self.norm.build()
         self.bias = self.weight("bias", (self.embedding_rows,), zeros())
 
-    def call(self, x_BMD: Tensor, output_EV: Tensor) -> Tensor:
+    def call(self, x_BMD: Tensor, ids_VE: Tensor) -> Tensor:
         """Return float32 logits of ids, (batch, predicted positions, ids).
 
         Args:
             x_BMD: output of the encoder at the predicted positions.
-            output_EV: the transposed embedding.
+            ids_VE: the embedding.
         """
         hidden_BME = self.norm(self.activation(self.transform(x_BMD)))
-        return ops.cast(matmul(hidden_BME, output_EV), floatx()) + self.bias
+        return ops.cast(products_of_rows(hidden_BME, ids_VE), floatx()) + self.bias

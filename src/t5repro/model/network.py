@@ -99,19 +99,26 @@ class Network(Configured, keras.Model):
             rows_BLD = ops.cast(rows_BLD, scales_BL.dtype) * scales_BL[..., None]
         return ops.cast(rows_BLD, self.compute_dtype)
 
+    def embedded_ids(self) -> Tensor:
+        """Return the embedding in the precision of activations, (ids, features)."""
+        # Read on every call, not stored: training changes the weights.
+        matrix_VD = ops.cast(ops.convert_to_tensor(self.embedding), self.compute_dtype)
+        if not self.is_int8:
+            return matrix_VD
+        return matrix_VD * ops.cast(self.embedding_scale, self.compute_dtype)[:, None]
+
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).
 
         A step of decoding multiplies few rows with it. A product that transposes the embedding
         takes three times as long as one with this matrix, which is computed once.
         """
-        # Read on every call, not stored: training changes the weights.
-        matrix = ops.transpose(self.embedding) if self.is_tied else self.output_matrix
-        matrix_DV = ops.cast(matrix, self.compute_dtype)
+        if self.is_tied:
+            return ops.transpose(self.embedded_ids())
+        matrix_DV = ops.cast(self.output_matrix, self.compute_dtype)
         if not self.is_int8:
             return matrix_DV
-        scales_V = self.embedding_scale if self.is_tied else self.output_matrix_scale
-        return matrix_DV * ops.cast(scales_V, self.compute_dtype)
+        return matrix_DV * ops.cast(self.output_matrix_scale, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments, and what happened to the network since: see `from_config`."""

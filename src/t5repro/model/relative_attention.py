@@ -10,6 +10,7 @@ Shape suffixes: B rows of the batch, L queries, M keys, P distances, R direction
 features of the residual stream, H heads, K features of a head.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ class Relations(NamedTuple):
 
     Attributes:
         mask: float32 0 where a query may see a key, else `BLOCKED`, (batch, 1, queries, keys).
-        differs: whether query and key have different types, bool (batch, 1, queries, keys).
+        differs: 1 where query and key have different types, else 0, (batch, 1, queries, keys).
         shifts: column of the scores of distances that belongs to the first key, int32 (batch,
             queries); absent if all positions are queries, in their order.
     """
@@ -72,38 +73,44 @@ def shifted(scores_BHLP: Tensor, keys: int) -> Tensor:
     each row by one column more than the row before it.
     """
     batch, heads, length, distances = ops.shape(scores_BHLP)
-    folded = ops.reshape(scores_BHLP, (batch, heads, distances, length))
-    folded = ops.slice(folded, (0, 0, 1, 0), (batch, heads, distances - 1, length))
-    return columns(ops.reshape(folded, (batch, heads, length, distances - 1)), 0, keys)
+    flat = ops.reshape(scores_BHLP, (batch, heads, length * distances))
+    # Not by Python's brackets: TensorFlow adds up their gradients ten times slower.
+    flat = ops.slice(flat, (0, 0, length), (batch, heads, length * (distances - 1)))
+    rows = ops.reshape(flat, (batch, heads, length, distances - 1))
+    return ops.slice(rows, (0, 0, 0, 0), (batch, heads, length, keys))
 
 
 def shifted_each(scores_BHLP: Tensor, shifts_BL: Tensor, keys: int) -> Tensor:
     """Return the scores of distances by keys, of queries that are at any positions.
 
-    A shift by any number is a sequence of shifts by powers of two. A gather would do as well, but
-    its gradient adds in an order that a device chooses.
+    The gradient is the shift back. That of a gather adds, in an order that a device chooses.
 
     Args:
         scores_BHLP: scores of distances.
         shifts_BL: column that becomes the first, int32.
         keys: columns of the result.
     """
-    width = scores_BHLP.shape[-1]
-    for bit in range((width - keys).bit_length()):
-        moved = columns(scores_BHLP, 1 << bit, width - (1 << bit))
-        moved = ops.pad(moved, [[0, 0]] * 3 + [[0, 1 << bit]])
-        is_set = ops.bitwise_and(ops.right_shift(shifts_BL, bit), 1) == 1
-        scores_BHLP = ops.where(is_set[:, None, :, None], moved, scores_BHLP)
-    return columns(scores_BHLP, 0, keys)
+    distances = scores_BHLP.shape[-1]
+
+    def shift(scores_BHLP: Tensor, shifts_BL: Tensor) -> tuple[Tensor, Callable[..., Any]]:
+        first_B1L1 = shifts_BL[:, None, :, None]
+
+        def gradient(*arguments: Tensor, upstream: Tensor | None = None) -> tuple[Tensor, None]:
+            (upstream,) = arguments if upstream is None else (upstream,)
+            return _columns(upstream, ops.arange(distances, dtype="int32") - first_B1L1), None
+
+        return _columns(scores_BHLP, ops.arange(keys, dtype="int32") + first_B1L1), gradient
+
+    return ops.custom_gradient(shift)(scores_BHLP, shifts_BL)
 
 
-def columns(scores_BHLP: Tensor, first: int, number: int) -> Tensor:
-    """Return adjacent columns of scores.
-
-    Not by Python's brackets: TensorFlow adds up their gradients ten times slower.
-    """
-    rows = ops.shape(scores_BHLP)[:3]
-    return ops.slice(scores_BHLP, (0, 0, 0, first), (*rows, number))
+def _columns(scores_BHLP: Tensor, columns_B1LM: Tensor) -> Tensor:
+    """Return some columns of each row of scores, 0 in place of a column that does not exist."""
+    last = scores_BHLP.shape[-1] - 1
+    existing = ops.clip(columns_B1LM, 0, last)
+    heads = (1, scores_BHLP.shape[1], 1, 1)
+    found = ops.take_along_axis(scores_BHLP, ops.tile(existing, heads), axis=-1)
+    return ops.where(columns_B1LM == existing, found, 0.0)
 
 
 class RelativeAttention(Attention):
@@ -189,11 +196,12 @@ class RelativeAttention(Attention):
         return shifted_each(scores_BHLP, relations.shifts, keys)
 
     def _type_scores(self, q_BHLK: Tensor, differs_B1LM: Tensor) -> Tensor:
-        """Return the scores of keys of the same and of another type."""
+        """Return what keys of another type score more than those of the same type.
+
+        The score of the same type is one number for all keys of a query, which softmax removes.
+        """
         q_BHLK = self._biased(q_BHLK, self.type_bias)
-        table = ops.cast(self.type_table, q_BHLK.dtype)
-        # Sums, not a product with two columns: oneDNN would divide it by the cache (D-043).
-        same, other = (
-            ops.sum(q_BHLK * table[number][:, None], axis=-1, keepdims=True) for number in (0, 1)
-        )
-        return ops.where(differs_B1LM, other, same)
+        same_HK, other_HK = ops.unstack(ops.cast(self.type_table, q_BHLK.dtype))
+        # A sum, not a product with one column: oneDNN would divide it by the cache (D-043).
+        more_BHL1 = ops.sum(q_BHLK * (other_HK - same_HK)[:, None], axis=-1, keepdims=True)
+        return more_BHL1 * ops.cast(differs_B1LM, q_BHLK.dtype)

@@ -18,7 +18,14 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.decode_cache import CrossDecoding, PrefixDecoding
 from t5repro.model.dense import ClassHead
-from t5repro.model.layers import Tensor, dropout_layer, gather_positions, matmul, option_rows
+from t5repro.model.layers import (
+    Tensor,
+    dropout_layer,
+    gather_positions,
+    matmul,
+    option_rows,
+    products_of_rows,
+)
 from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.segment_rows import SegmentRow, padded_rows
 from t5repro.model.stack import Stack
@@ -55,11 +62,11 @@ class DecoderNetwork(Network):
         # The embedding has deviation 1, an output matrix d_model^-0.5: the factor makes them alike.
         if self.is_tied and self.settings.scale_decoder_outputs:
             decoded_BLD = decoded_BLD * self.settings.d_model**-0.5
-        if output_DV is None:
-            output_DV = self.output()
-        return mask_unused_rows(
-            ops.cast(matmul(decoded_BLD, output_DV), floatx()), self.rows_in_use
-        )
+        if output_DV is None and self.is_tied:
+            logits_BLV = products_of_rows(decoded_BLD, self.embedded_ids())
+        else:
+            logits_BLV = matmul(decoded_BLD, self.output() if output_DV is None else output_DV)
+        return mask_unused_rows(ops.cast(logits_BLV, floatx()), self.rows_in_use)
 
 
 class EncoderDecoder(DecoderNetwork):

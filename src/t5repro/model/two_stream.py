@@ -17,7 +17,7 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.dense import ClassHead, Dense
 from t5repro.model.initial_values import zeros
-from t5repro.model.layers import SeededLayer, Tensor, dropout_layer, matmul, option_rows
+from t5repro.model.layers import SeededLayer, Tensor, dropout_layer, option_rows, products_of_rows
 from t5repro.model.network import Network, as_integers, mask_unused_rows
 from t5repro.model.segment_rows import SegmentRow, padded_rows, summary_types
 from t5repro.model.stream_memory import StreamMemory
@@ -42,9 +42,9 @@ class PieceBias(SeededLayer):
         """Create the bias."""
         self.bias = self.weight("bias", (self.embedding_rows,), zeros())
 
-    def call(self, x_BMD: Tensor, output_DV: Tensor) -> Tensor:
+    def call(self, x_BMD: Tensor, ids_VD: Tensor) -> Tensor:
         """Return float32 logits of ids, (batch, predicted positions, ids)."""
-        return ops.cast(matmul(x_BMD, output_DV), floatx()) + self.bias
+        return ops.cast(products_of_rows(x_BMD, ids_VD), floatx()) + self.bias
 
 
 class TwoStreamEncoder(Network):
@@ -155,7 +155,7 @@ class TwoStreamEncoder(Network):
             memory,
             training=training,
         )
-        logits_BMV = self.masked_lm(queries, self.output())
+        logits_BMV = self.masked_lm(queries, self.embedded_ids())
         return mask_unused_rows(logits_BMV, self.rows_in_use), inputs
 
     def encode(self, features: Mapping[str, Tensor], training: bool = False) -> Tensor:

@@ -223,4 +223,4 @@ def _with_memory(visible: Tensor, differs: Tensor, types: Tensor, memory_length:
     if memory_length:
         of_memory = ops.repeat(types[:, :, None] != 0, memory_length, axis=2)
         differs = ops.concatenate([of_memory, differs], axis=2)
-    return Relations(ops.cast(mask, floatx())[:, None], differs[:, None])
+    return Relations(*(ops.cast(values, floatx())[:, None] for values in (mask, differs)))
