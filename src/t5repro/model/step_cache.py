@@ -17,9 +17,9 @@ def empty_caches(
 ) -> list[Tensor]:
     """Return caches before the first step, zeros.
 
-    The shape of one is (batch * heads * steps, features): a step writes whole rows. On a mesh of devices
-    it is (batch, heads, steps, features): devices share rows of the batch and heads, which one axis
-    of both could not express.
+    The shape of one is (batch * heads * steps, features): a step writes whole rows. On a mesh of
+    devices it is (batch, heads, steps, features): devices share rows of the batch and heads, which
+    one axis of both could not express.
     """
     if weight_shares() > 1:
         return [ops.zeros((batch, heads, steps, features), dtype=dtype)] * count
