@@ -2,13 +2,23 @@
 
 import itertools
 import math
+import re
 from html.parser import HTMLParser
 
 import pytest
+from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from t5repro.report.charts import Series, downsample, legend, line_chart, number_label, ticks
+from t5repro.report.charts import (
+    STYLES,
+    Series,
+    downsample,
+    legend,
+    line_chart,
+    number_label,
+    ticks,
+)
 
 FINITE = st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 3))
 
@@ -90,9 +100,20 @@ def test_title_and_description_are_there_for_screen_readers_and_escaped() -> Non
 
 
 def test_the_legend_names_every_line_and_escapes_names() -> None:
-    key = legend([Series("a<b", (), 0), Series("c", (), 7)])
+    key = legend([Series("a<b", (), 0), Series("c", (), 7), Series("d", (), 13)])
     assert "a&lt;b</li>" in key
-    assert "series-1" in key  # styles repeat after six
+    assert "series-7" in key
+    assert 'series-1"' in key  # styles repeat after twelve
+
+
+def test_each_style_has_a_colour_and_another_form_than_its_like() -> None:
+    css = (ROOT / "src/t5repro/report/report.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"\.series-(\d+) \{ color: var\((--c\d)\); \}", css))
+    assert sorted(map(int, colours)) == list(range(STYLES))
+    hollow = re.findall(r"\.series-(\d+)(?=[^{}]*:is\(\.swatch, \.mark\))", css)
+    assert sorted(map(int, hollow)) == list(range(STYLES // 2, STYLES))
+    for style in range(STYLES // 2):
+        assert colours[f"{style}"] == colours[f"{style + STYLES // 2}"]
 
 
 def test_a_chart_is_balanced_markup() -> None:

@@ -14,7 +14,7 @@ WIDTH = 520
 HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 50
 MAX_POINTS = 240  # per line; neighbours are averaged
-STYLES = 6  # classes series-0 … series-5 of the style sheet
+STYLES = 12  # classes series-0 … series-11 of the style sheet
 NICE_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
