@@ -76,15 +76,10 @@ def matmul(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def products_of_rows(x: Tensor, rows: Tensor) -> Tensor:
-    """Return the products of vectors with the rows of a matrix, such as the scores of all ids.
+    """Return `matmul` with a transposed matrix, (ids, features), such as the scores of all ids.
 
-    It is `matmul` with the transposed matrix. The gradient of the matrix is computed in the order
-    of its rows; derived automatically, it would be computed transposed, a quarter slower, and then
-    turned.
-
-    Args:
-        x: any axes, then features.
-        rows: (ids, features), in the precision of `x`.
+    Derived automatically, the gradient of the matrix would be computed transposed, a quarter
+    slower, and then turned.
     """
     shape = ops.shape(x)
     product = ops.custom_gradient(_products_and_gradients)
@@ -158,12 +153,7 @@ class LayerNorm(RMSNorm):
 
 
 def norm_layer(model: ModelSettings, **layer: Any) -> RMSNorm:
-    """Return a norm of the residual stream.
-
-    Args:
-        model: shape of the network.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
+    """Return the norm of the residual stream of a network, see `RMSNorm`."""
     kind = LayerNorm if model.norm == "layer" else RMSNorm
     return kind(model.d_model, epsilon=model.norm_epsilon, **layer)
 
@@ -208,13 +198,7 @@ class Dropout(SeededLayer):
 
 
 def dropout_layer(model: ModelSettings, rate: float, **layer: Any) -> Dropout:
-    """Return a dropout with the noise of this network.
-
-    Args:
-        model: shape of the network.
-        rate: share of features that are dropped.
-        layer: seed, path and precision, see `SeededLayer`.
-    """
+    """Return a `Dropout` of a share of features with the noise of this network."""
     return Dropout(rate, per_position=model.dropout_noise == "per_position", **layer)
 
 
