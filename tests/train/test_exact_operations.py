@@ -53,8 +53,9 @@ REASONS = {
         AssignVariableOp ReadVariableOp VarHandleOp
         All Any ArgMax Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalNot LogicalOr
         Max Maximum Min Minimum Neg NotEqual Relu ReluGrad SelectV2 TopKV2
-        BroadcastTo ConcatV2 EnsureShape ExpandDims GatherV2 Pack Pad PadV2 Reshape Slice Squeeze
-        StridedSlice StridedSliceGrad TensorScatterUpdate Tile Transpose Unpack _MklTranspose
+        BroadcastTo ConcatV2 Empty EnsureShape ExpandDims GatherV2 InplaceUpdate Pack Pad PadV2
+        Reshape Slice Snapshot Squeeze StridedSlice StridedSliceGrad TensorScatterUpdate Tile
+        Transpose Unpack _MklTranspose
         Bitcast BitwiseAnd FloorDiv FloorMod RightShift StatelessRandomGetKeyCounter
     """,
     IEEE_754: """
