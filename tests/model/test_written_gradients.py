@@ -1,4 +1,4 @@
-"""Gradients that are written out are those of the functions, derived here from float64."""
+"""Gradients that are written out agree with derivatives in float64."""
 
 from collections.abc import Callable, Sequence
 
@@ -43,7 +43,7 @@ def test_both_forms_of_gelu_agree_within_the_approximation() -> None:
     assert np.abs(np.asarray(gelu_tanh(x)) - np.asarray(gelu(x))).max() > 1e-4
 
 
-def test_products_of_rows_are_those_of_the_transposed_matrix_with_both_gradients() -> None:
+def test_products_of_rows_and_both_gradients_equal_the_transposed_product() -> None:
     draw = np.random.default_rng(2)
     x, rows = draw.normal(size=(3, 5, 7)), draw.normal(size=(11, 7))
     upstream = draw.normal(size=(3, 5, 11))

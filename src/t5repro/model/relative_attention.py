@@ -83,7 +83,7 @@ def shifted(scores_BHLP: Tensor, keys: int) -> Tensor:
 def shifted_each(scores_BHLP: Tensor, shifts_BL: Tensor, keys: int) -> Tensor:
     """Return the scores of distances by keys, of queries that are at any positions.
 
-    The gradient is the shift back. That of a gather adds, in an order that a device chooses.
+    The gradient is the shift back. A gather's gradient adds, in an order that a device chooses.
 
     Args:
         scores_BHLP: scores of distances.
@@ -196,9 +196,9 @@ class RelativeAttention(Attention):
         return shifted_each(scores_BHLP, relations.shifts, keys)
 
     def _type_scores(self, q_BHLK: Tensor, differs_B1LM: Tensor) -> Tensor:
-        """Return what keys of another type score more than those of the same type.
+        """Return the scores of types, 0 for keys of the same type.
 
-        The score of the same type is one number for all keys of a query, which softmax removes.
+        The product with the same type is one number for all keys of a query: softmax removes it.
         """
         q_BHLK = self._biased(q_BHLK, self.type_bias)
         same_HK, other_HK = ops.unstack(ops.cast(self.type_table, q_BHLK.dtype))
