@@ -18,6 +18,11 @@ STYLES = 12  # classes series-0 … series-11 of the style sheet
 NICE_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
+def style_class(number: int) -> str:
+    """Return the class of the style sheet for an experiment or line, by its number."""
+    return f"series-{number % STYLES}"
+
+
 @dataclass(frozen=True)
 class Series:
     """A named line.
@@ -183,14 +188,12 @@ def _tick(axes: _Axes, value: float) -> Markup:
 
 
 def _line(axes: _Axes, line: Series) -> Markup:
-    style = line.style % STYLES
+    style = style_class(line.style)
     points = [(axes.x(x), axes.y(y)) for x, y in downsample(line.points, max_points=MAX_POINTS)]
     if len(points) == 1:
-        return Markup('<circle class="dot series-{}" cx="{}" cy="{}" r="4"/>').format(
-            style, *points[0]
-        )
+        return Markup('<circle class="dot {}" cx="{}" cy="{}" r="4"/>').format(style, *points[0])
     path = " ".join(f"{x},{y}" for x, y in points)
-    return Markup('<polyline class="line series-{}" points="{}"/>').format(style, path)
+    return Markup('<polyline class="line {}" points="{}"/>').format(style, path)
 
 
 def legend(series: Sequence[Series]) -> Markup:
@@ -198,8 +201,8 @@ def legend(series: Sequence[Series]) -> Markup:
     items = Markup("").join(
         Markup(
             '<li><svg class="key" viewBox="0 0 28 10" aria-hidden="true">'
-            '<line class="line series-{}" x1="1" x2="27" y1="5" y2="5"/></svg>{}</li>'
-        ).format(line.style % STYLES, escape(line.name))
+            '<line class="line {}" x1="1" x2="27" y1="5" y2="5"/></svg>{}</li>'
+        ).format(style_class(line.style), escape(line.name))
         for line in series
     )
     return Markup('<ul class="legend">{}</ul>').format(items)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from t5repro.report.bootstrap import Resamples, score_interval_text
-from t5repro.report.charts import STYLES
+from t5repro.report.charts import style_class
 from t5repro.report.differences import Difference, differences
 from t5repro.report.experiments import Experiment
 from t5repro.report.links import ResultLinks, RunLinks
@@ -219,7 +219,7 @@ def _invalid(entries: Sequence[ScoreRow | None]) -> str:
 def _markers(shared: ScoreRow, values: Sequence[float | None]) -> tuple[Marker, ...]:
     points = [("baseline", shared.baseline)]
     # The trivial baseline first, so that experiments are drawn over it.
-    points += [(f"series-{style % STYLES}", value) for style, value in enumerate(values)]
+    points += [(style_class(number), value) for number, value in enumerate(values)]
     return tuple(
         # Correlations can be negative; the plot starts at 0, and a note names them.
         Marker(style=style, left=f"{min(max(value, 0.0), 100.0):.2f}", is_below=value < 0)

@@ -6,6 +6,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from t5repro.report.charts import style_class
 from t5repro.report.content_security import content_security_policy
 
 
@@ -25,6 +26,7 @@ def render(template: str, *, script: str = "", style_attributes: bool = False, *
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["style_class"] = style_class
     css = _text("report.css")
     code = _text(script) if script else ""
     policy = content_security_policy(css, script=code, style_attributes=style_attributes)
