@@ -47,11 +47,9 @@ def test_without_a_measurement_the_rate_is_a_share_of_the_peak() -> None:
     assert rate.per_second == pytest.approx(197e12 * 0.45)
 
 
-def test_records_of_the_nearest_shape_come_first(tmp_path: Path) -> None:
-    path = tmp_path / "rates.yaml"
-    path.write_text(RATES)
+def test_records_of_the_nearest_shape_come_before_the_table() -> None:
     far = training(480.0, (1024.0, 704.0, 16.0))
-    rate = rate_of([training(1180.0), training(1180.0), far], read_rates(path))
+    rate = rate_of([training(1180.0), training(1180.0), far])
     assert (rate.source, rate.per_second) == ("own", pytest.approx(1e12))  # 180 s of start
     assert (rate.low, rate.high) == (0.9, 1.1)
     assert rate_of([training(1180.0)], shape=(1024.0, 70.0, 1.0)).source == "table"  # too far
@@ -62,10 +60,10 @@ def test_the_range_of_records_is_that_of_their_times() -> None:
     assert (rate.low, rate.high) == (0.9, pytest.approx(2.0))
 
 
-def test_a_file_of_rates_comes_before_the_table(tmp_path: Path) -> None:
+def test_a_file_of_rates_comes_before_records(tmp_path: Path) -> None:
     path = tmp_path / "rates.yaml"
     path.write_text(RATES)
-    rate = rate_of([], read_rates(path))
+    rate = rate_of([training(1180.0)], read_rates(path))
     assert (rate.source, rate.per_second, rate.high) == ("rates", 9e13, 1.15)
 
 

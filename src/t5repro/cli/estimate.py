@@ -99,9 +99,8 @@ def _estimate(arguments: argparse.Namespace) -> int:
     if arguments.probe:
         measured += probe_rates(RunPlan(settings).nodes, machine)
         write_json(arguments.probe, {"rates": [rate.model_dump() for rate in measured]})
-    without_records = arguments.from_table or arguments.probe
     calibration = Calibration(
-        samples=[] if without_records else samples_of(records),
+        samples=[] if arguments.from_table else samples_of(records),
         measured=measured,
         examples=examples_in(records, settings.run.name),
     )

@@ -1,6 +1,6 @@
 """How fast a machine works: from records of the same kind of machine, a file, or the table.
 
-The sources in their order: ``own``, records of the checkout; ``rates``, a file of the user;
+The sources in their order: ``rates``, a file of the user; ``own``, records of the checkout;
 ``table``, the peak of the machine times its utilization. The range of a time follows the source.
 """
 
@@ -159,6 +159,14 @@ def device_rate(
         samples: earlier jobs; only the jobs of the nearest shape count, if it is near enough.
         measured: speeds of a file.
     """
+    rates = [
+        (_distance(shape, (rate.d_model, rate.length, rate.rows_per_chip)), rate.flops_per_second)
+        for rate in measured
+        # The file has speeds of training steps.
+        if rate.machine == machine.kind.name and rule != "evaluate_predict"
+    ]
+    if rates:
+        return Rate(min(rates)[1], "rates", *FACTORS["rates"])
     fitting = [
         (_distance(shape, sample.shape), _flops_per_second(sample))
         for sample in samples
@@ -168,14 +176,6 @@ def device_rate(
     if fitting:
         # All samples at the least distance count: repetitions and seeds of one training.
         return _own([rate for distance, rate in fitting if distance == min(fitting)[0]])
-    rates = [
-        (_distance(shape, (rate.d_model, rate.length, rate.rows_per_chip)), rate.flops_per_second)
-        for rate in measured
-        # The file has speeds of training steps.
-        if rate.machine == machine.kind.name and rule != "evaluate_predict"
-    ]
-    if rates:
-        return Rate(min(rates)[1], "rates", *FACTORS["rates"])
     per_second = machine.kind.peak(precision) * machine.kind.utilization
     return Rate(per_second, "table", *FACTORS["table"])
 
