@@ -20,6 +20,7 @@ from t5repro.lineage.graph import Artifact, Graph, Job, load_graph, parse_manife
 from t5repro.lineage.record import record_of
 from t5repro.lineage.store import Folder
 from t5repro.lineage.trace import trace
+from t5repro.report.charts import Series, legend, line_chart
 from t5repro.report.content_security import content_security_policy
 from t5repro.report.ordering import ColumnOrdering, Pair, TableOrdering
 from t5repro.report.page import report_page
@@ -230,7 +231,13 @@ def table_of(text: str) -> PublishedTable:
 def scaling_of(text: str) -> Scaling:
     """A series of experiments with a text in every place."""
     texts = (text, text, text)
-    gain = TaskGain(title=text, metric=text, scores=texts, worth_from=text)
+    lines = [Series(text, ((1.0, 1.0), (2.0, 2.0)), 0)]
+    chart = line_chart(
+        "scaling-1-task", lines, title=text, description=text, x_label=text, y_label=text
+    )
+    gain = TaskGain(
+        title=text, metric=text, scores=texts, worth_from=text, chart=chart, legend=legend(lines)
+    )
     return Scaling(
         experiments=texts,
         operations=texts,

@@ -14,8 +14,9 @@ from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.randomness import stream
 from t5repro.report.experiments import group_arms
+from t5repro.report.loss_law import Law, fit, intervals
 from t5repro.report.rows import ScoreRow
-from t5repro.report.scaling import Law, fit, intervals, scalings
+from t5repro.report.scaling import scalings
 
 COMPUTES = (1.0, 2.4, 5.5, 13.0, 30.0)
 SEEDS = (0, 1, 2)
@@ -125,6 +126,10 @@ def test_experiments_that_differ_in_compute_are_a_series_with_law_and_gains(
         ("SST-2", series.operations[1]),
         ("RTE", "–"),
     ]
+    chart = series.gains[0].chart
+    assert chart.count("<circle") == len(SEEDS) * len(computes)
+    assert chart.count("<polyline") == 2  # the means, and no pre-training
+    assert f"no pre-training: 51.00 ± 1.00; {series.operations[0]}: 51.50 ± 1.00" in chart
     assert series.gains[0].scores == (
         "51.00 ± 1.00",
         "51.50 ± 1.00",

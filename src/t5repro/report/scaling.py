@@ -1,13 +1,8 @@
 """Loss and scores over the compute of pre-training, of experiments that differ in it alone.
 
-- The law of the loss on held-out text: L = E + A / C^b nats per target token at C operations. A and
-  b are least squares of log(L - E) on log(C) over the means of the trainings, E is the value from 0
-  to the lowest mean with the smallest squares of log(L). With less than `FEWEST_FOR_FLOOR` computes
-  E is 0. The 95 % intervals draw the trainings of every compute with replacement.
+- The law of the loss on held-out text, with its intervals (`loss_law`).
 - For each task the compute from which on pre-training is worth something: there and at all larger
   ones the difference to no pre-training exceeds Welch's interval (`order_statistics`).
-
-Source: Kaplan et al. (2020), equation 1.1; Hoffmann et al. (2022), section 3.3, for E.
 """
 
 import json
@@ -19,24 +14,20 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 
-from t5repro.array_types import Float64
 from t5repro.config.experiments import pretraining_flops, settings_of_experiment
 from t5repro.config.schema import Settings
-from t5repro.randomness import stream
-from t5repro.report.bootstrap import RESAMPLES, percentile_interval
 from t5repro.report.charts import Series, legend, line_chart
 from t5repro.report.differences import primary_metric
 from t5repro.report.experiments import NOT_OF_A_GROUP, Experiment
 from t5repro.report.loss_curves import OPERATIONS, PETA, read_history
+from t5repro.report.loss_law import FEWEST_FOR_FLOOR, Law, fit, intervals
 from t5repro.report.order_statistics import welch
 from t5repro.report.rows import ScoreRow
 from t5repro.report.titles import UNDEFINED, format_mean, metric_title, task_title
 
 FEWEST = 3  # computes of a series
-FEWEST_FOR_FLOOR = 5  # computes from which on E is fitted
-FLOORS = 40  # values of E that are tried in a round
-ROUNDS = 4  # each between the neighbours of the best value of the one before it
 LAW_POINTS = 60  # of the line of the law
+COMPUTE_LABEL = f"{OPERATIONS}, logarithmic"
 # What may differ between the experiments of a series: the compute and what goes with it.
 OF_COMPUTE = frozenset(
     {
@@ -52,19 +43,6 @@ OF_COMPUTE = frozenset(
 
 
 @dataclass(frozen=True)
-class Law:
-    """L = floor + scale / C^exponent; C in 10^15 operations, L in nats per target token."""
-
-    floor: float
-    scale: float
-    exponent: float
-
-    def loss(self, operations: Float64) -> Float64:
-        """Return the loss at a number of operations, in multiples of 10^15."""
-        return np.asarray(self.floor + self.scale * operations**-self.exponent)
-
-
-@dataclass(frozen=True)
 class TaskGain:
     """A task's scores over compute.
 
@@ -73,12 +51,16 @@ class TaskGain:
         metric: title of its first metric.
         scores: without pre-training, then at each compute; a mean with its standard deviation.
         worth_from: least compute from which on pre-training exceeds the spread, or a dash.
+        chart: all trainings, their means and the mean without pre-training.
+        legend: of the chart.
     """
 
     title: str
     metric: str
     scores: tuple[str, ...]
     worth_from: str
+    chart: Markup
+    legend: Markup
 
 
 @dataclass(frozen=True)
@@ -124,7 +106,7 @@ def scalings(
     series: dict[str, list[Experiment]] = {}
     for experiment in experiments:
         series.setdefault(_key(settings, experiment), []).append(experiment)
-    found = []
+    found: list[Scaling] = []
     for members in series.values():
         by_compute = sorted(
             (pretraining_flops(settings, entry.arms[0]) / PETA, entry.name, entry)
@@ -133,7 +115,8 @@ def scalings(
         trained = {compute: entry for compute, _, entry in by_compute if compute}
         untrained = next((entry for compute, _, entry in by_compute if not compute), None)
         if len(trained) >= FEWEST:
-            found.append(_scaling(trained, untrained, rows, histories, settings.seed))
+            name = f"scaling-{len(found) + 1}"
+            found.append(_scaling(name, trained, untrained, rows, histories, settings.seed))
     return found
 
 
@@ -148,6 +131,7 @@ def _key(settings: Settings, experiment: Experiment) -> str:
 
 
 def _scaling(
+    name: str,
     trained: Mapping[float, Experiment],
     untrained: Experiment | None,
     rows: Sequence[ScoreRow],
@@ -164,7 +148,7 @@ def _scaling(
     }
     measured = {compute: values for compute, values in losses.items() if values}
     law = fit(measured) if len(measured) >= FEWEST else None
-    chart = _chart(measured, law) if measured else (None, None)
+    chart = _chart(name, measured, law) if measured else (None, None)
     return Scaling(
         experiments=tuple(entry.name for entry in trained.values()),
         operations=tuple(map(_compute, trained)),
@@ -172,73 +156,8 @@ def _scaling(
         chart=chart[0],
         legend=chart[1],
         law=_words(law, measured, seed) if law else "",
-        gains=tuple(_gains(trained, untrained, rows)) if untrained else (),
+        gains=tuple(_gains(name, trained, untrained, rows)) if untrained else (),
     )
-
-
-def fit(losses: Mapping[float, Sequence[float]]) -> Law:
-    """Return the law of the means at each compute, see the module.
-
-    Args:
-        losses: operations, in multiples of 10^15 -> loss of each training; at least two computes.
-    """
-    means = np.array([[statistics.fmean(values) for values in losses.values()]])
-    floor, scale, exponent = (float(values[0]) for values in _fits(np.array(list(losses)), means))
-    return Law(floor, scale, exponent)
-
-
-def _fits(computes: Float64, means: Float64) -> tuple[Float64, Float64, Float64]:
-    """Return floor, scale and exponent of each row of means, (rows, computes)."""
-    low, high = np.zeros(len(means)), means.min(axis=1)
-    if len(computes) < FEWEST_FOR_FLOOR:
-        _, scale, exponent = _fits_above(low, computes, means)
-        return low, scale, exponent
-    row = np.arange(len(means))
-    for _ in range(ROUNDS):
-        # The highest one is left out: there a loss less the floor may be 0.
-        floors = low + (high - low) * np.arange(FLOORS)[:, np.newaxis] / FLOORS
-        errors = np.stack([_fits_above(floor, computes, means)[0] for floor in floors])
-        best, width = floors[errors.argmin(axis=0), row], (high - low) / FLOORS
-        low, high = np.maximum(best - width, low), np.minimum(best + width, high)
-    _, scale, exponent = _fits_above(best, computes, means)
-    return best, scale, exponent
-
-
-def _fits_above(
-    floors: Float64, computes: Float64, means: Float64
-) -> tuple[Float64, Float64, Float64]:
-    """Return squared error of log(L), scale and exponent of each row of means above its floor."""
-    floors = floors[:, np.newaxis]
-    x = np.log(computes) - np.log(computes).mean()
-    y = np.log(means - floors)
-    slopes = (y * x).sum(axis=1) / (x * x).sum()
-    fitted = y.mean(axis=1, keepdims=True) + slopes[:, np.newaxis] * x
-    # Judged by the loss itself: its logarithm less E would reward an E near the lowest mean.
-    errors = ((np.log(np.exp(fitted) + floors) - np.log(means)) ** 2).sum(axis=1)
-    return errors, np.exp(y.mean(axis=1) - slopes * np.log(computes).mean()), -slopes
-
-
-def intervals(
-    losses: Mapping[float, Sequence[float]], *, seed: int
-) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """Return the 95 % intervals of floor and exponent; None if a compute has one training.
-
-    Args:
-        losses: see `fit`.
-        seed: the run's seed.
-    """
-    if any(len(values) < 2 for values in losses.values()):
-        return None, None
-    draws = stream(seed, "report", "scaling")
-    means = np.stack(
-        [
-            draws.choice(np.array(values), (RESAMPLES, len(values))).mean(axis=1)
-            for values in losses.values()
-        ],
-        axis=1,
-    )
-    floors, _, exponents = _fits(np.array(list(losses)), means)
-    return percentile_interval(floors), percentile_interval(exponents)
 
 
 def _words(law: Law, losses: Mapping[float, Sequence[float]], seed: int) -> str:
@@ -255,7 +174,9 @@ def _words(law: Law, losses: Mapping[float, Sequence[float]], seed: int) -> str:
     return f"{text}; the means are within {100 * float(error):.1f} % of it"
 
 
-def _chart(losses: Mapping[float, Sequence[float]], law: Law | None) -> tuple[Markup, Markup]:
+def _chart(
+    name: str, losses: Mapping[float, Sequence[float]], law: Law | None
+) -> tuple[Markup, Markup]:
     """Return the chart of all trainings and the law, and its legend."""
     number = max(map(len, losses.values()))
     trainings = [
@@ -273,13 +194,13 @@ def _chart(losses: Mapping[float, Sequence[float]], law: Law | None) -> tuple[Ma
         points = zip(computes.tolist(), law.loss(computes).tolist(), strict=True)
         lines.append(Series("law", tuple(points), 1))
     chart = line_chart(
-        "scaling",
+        name,
         lines,
         title="Loss on held-out text over compute",
         description="; ".join(
             f"{_compute(compute)}: {_loss(values)}" for compute, values in losses.items()
         ),
-        x_label=f"{OPERATIONS}, logarithmic",
+        x_label=COMPUTE_LABEL,
         y_label="cross-entropy of a target token (nats)",
         logarithmic=True,
     )
@@ -287,7 +208,7 @@ def _chart(losses: Mapping[float, Sequence[float]], law: Law | None) -> tuple[Ma
 
 
 def _gains(
-    trained: Mapping[float, Experiment], untrained: Experiment, rows: Sequence[ScoreRow]
+    name: str, trained: Mapping[float, Experiment], untrained: Experiment, rows: Sequence[ScoreRow]
 ) -> list[TaskGain]:
     values: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
@@ -296,18 +217,64 @@ def _gains(
     gains = []
     for task, metric in primary_metric(rows, untrained.name).items():
         names = [untrained.name, *(entry.name for entry in trained.values())]
-        scores = [values.get((name, task, metric), []) for name in names]
+        scores = [values.get((experiment, task, metric), []) for experiment in names]
         if not all(scores):
             continue
+        shown = tuple(format_mean(values, digits=2) for values in scores)
+        title = f"{task_title(task)}, {metric_title(metric)}"
+        chart, chart_legend = _gain_chart(f"{name}-{task}", title, list(trained), scores, shown)
         gains.append(
             TaskGain(
                 title=task_title(task),
                 metric=metric_title(metric),
-                scores=tuple(format_mean(values, digits=2) for values in scores),
+                scores=shown,
                 worth_from=_worth_from(list(trained), scores),
+                chart=chart,
+                legend=chart_legend,
             )
         )
     return gains
+
+
+def _gain_chart(
+    name: str,
+    title: str,
+    computes: Sequence[float],
+    scores: Sequence[Sequence[float]],
+    shown: Sequence[str],
+) -> tuple[Markup, Markup]:
+    """Return the chart of a task's scores over compute, and its legend.
+
+    Args:
+        name: prefix of ids, unique within the page.
+        title: of task and metric.
+        computes: operations, in multiples of 10^15, ascending.
+        scores: of each training without pre-training, then at each compute.
+        shown: the same as means.
+    """
+    untrained, *trained = scores
+    trainings = [
+        Series("a training", ((compute, value),), 0)
+        for compute, values in zip(computes, trained, strict=True)
+        for value in values
+    ]
+    means = [(x, statistics.fmean(values)) for x, values in zip(computes, trained, strict=True)]
+    level = statistics.fmean(untrained)
+    lines = [
+        Series("mean of the seeds", tuple(means), 0),
+        Series("no pre-training", ((computes[0], level), (computes[-1], level)), 1),
+    ]
+    places = ("no pre-training", *map(_compute, computes))
+    chart = line_chart(
+        name,
+        [*trainings, *lines],
+        title=f"{title} over compute",
+        description="; ".join(map(": ".join, zip(places, shown, strict=True))),
+        x_label=COMPUTE_LABEL,
+        y_label=title,
+        logarithmic=True,
+    )
+    return chart, legend(lines)
 
 
 def _worth_from(computes: Sequence[float], scores: Sequence[Sequence[float]]) -> str:
