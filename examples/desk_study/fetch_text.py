@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +32,7 @@ MIN_DOCUMENT_WORDS = 60
 MAX_DOCUMENT_CHARS = 10_000
 MIN_DETECTED_CHARS = 60  # langdetect guesses below
 MIN_PROBABILITY = 0.9
+FILES_OF_A_CHUNK = 16  # for a process
 
 
 class Members(BaseModel):
@@ -122,13 +124,16 @@ def archive_of(package: Package, archives: Path | None, folder: Path) -> Path:
     return path
 
 
-def documents(package: Package, archive: Path, seen: set[bytes]) -> Iterator[dict[str, str]]:
+def documents(
+    package: Package, archive: Path, seen: set[bytes], pool: Executor
+) -> Iterator[dict[str, str]]:
     """Yield the documents of a package in the order of their paths.
 
     Args:
         package: which members to read, and how.
         archive: the downloaded file.
         seen: hashes of earlier paragraphs, which are left out; grows.
+        pool: reads the files.
     """
 
     def part_of(path: str) -> Members | None:
@@ -143,8 +148,10 @@ def documents(package: Package, archive: Path, seen: set[bytes]) -> Iterator[dic
             "correct the patterns in the list of packages"
         )
     scheme = "debian" if package.client == "apt-get" else "pypi"
-    for path, part, data in sorted(chosen, key=lambda choice: choice[0]):
-        kept = _prose(FORMATS[part.format](data.decode(part.encoding, "replace")), part, seen)
+    paths, parts, contents = zip(*sorted(chosen, key=lambda choice: choice[0]), strict=True)
+    proses = pool.map(_prose, parts, contents, chunksize=FILES_OF_A_CHUNK)
+    for path, part, prose in zip(paths, parts, proses, strict=True):
+        kept = [text for text in prose if _is_new(text, seen)]
         for number, text in enumerate(_pieces(kept)):
             if len(text.split()) >= MIN_DOCUMENT_WORDS:
                 url = f"{scheme}://{package.name}={package.version}/{path}#{number}"
@@ -155,18 +162,24 @@ def _matches(path: str, part: Members) -> bool:
     return fnmatchcase(path, part.path) and not any(fnmatchcase(path, p) for p in part.without)
 
 
-def _prose(paragraphs: list[str], part: Members, seen: set[bytes]) -> list[str]:
-    """Return the new paragraphs that are prose in the language of `part`."""
+def _prose(part: Members, content: bytes) -> list[str]:
+    """Return the paragraphs of a file that are prose in the language of `part`."""
+    paragraphs = FORMATS[part.format](content.decode(part.encoding, "replace"))
     prose = [paragraph for paragraph in paragraphs if is_prose(paragraph)]
-    kept = []
-    for paragraph, detected in zip(prose, detect_languages(prose), strict=True):
-        is_other = detected.language != part.language and detected.probability > MIN_PROBABILITY
-        digest = hashlib.sha256(paragraph.encode()).digest()
-        if digest in seen or (is_other and len(paragraph) >= MIN_DETECTED_CHARS):
-            continue
-        seen.add(digest)
-        kept.append(paragraph)
-    return kept
+    return [
+        paragraph
+        for paragraph, detected in zip(prose, detect_languages(prose), strict=True)
+        if len(paragraph) < MIN_DETECTED_CHARS
+        or detected.language == part.language
+        or detected.probability <= MIN_PROBABILITY
+    ]
+
+
+def _is_new(paragraph: str, seen: set[bytes]) -> bool:
+    digest = hashlib.sha256(paragraph.encode()).digest()
+    known = digest in seen
+    seen.add(digest)
+    return not known
 
 
 def _pieces(paragraphs: list[str]) -> Iterator[str]:
@@ -186,14 +199,15 @@ def write_text_files(packages: tuple[Package, ...], folder: Path, archives: Path
     rows: dict[str, list[Mapping[str, Any]]] = {}
     seen: set[bytes] = set()
     words: Counter[tuple[str, str]] = Counter()
-    for package in packages:
-        with tempfile.TemporaryDirectory() as temporary:
-            archive = archive_of(package, archives, Path(temporary))
-            for row in documents(package, archive, seen):
-                rows.setdefault(row["language"], []).append(row)
-                words[row["language"], package.kind] += len(row["text"].split())
-        total = sum(map(len, rows.values()))
-        print(f"{package.name}={package.version}: {total:,} documents so far", flush=True)
+    with ProcessPoolExecutor() as pool:
+        for package in packages:
+            with tempfile.TemporaryDirectory() as temporary:
+                archive = archive_of(package, archives, Path(temporary))
+                for row in documents(package, archive, seen, pool):
+                    rows.setdefault(row["language"], []).append(row)
+                    words[row["language"], package.kind] += len(row["text"].split())
+            total = sum(map(len, rows.values()))
+            print(f"{package.name}={package.version}: {total:,} documents so far", flush=True)
     for language, documents_of_language in sorted(rows.items()):
         path = folder / f"{language}.jsonl"
         write_json_lines(path, documents_of_language)
