@@ -1,14 +1,13 @@
 // Shows the rows of the data block as a table, and as points of a score against compute.
 "use strict";
 const byId = (id) => document.getElementById(id);
-const { columns, rows } = JSON.parse(byId("data").textContent);
+const { columns, rows, styles } = JSON.parse(byId("data").textContent);
 const SHOWN_ROWS = 1000; // in the table; the drawing has all
-const STYLES = 6; // colours of the style sheet
 const WIDTH = 1040;
 const HEIGHT = 300;
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 16, 14, 50];
 const text = rows.map((row) => row.join(" ").toLowerCase());
-const styleOf = new Map([...new Set(rows.map((row) => row[0]))].map((run, i) => [run, i % STYLES]));
+const styleOf = new Map([...new Set(rows.map((row) => row[0]))].map((run, i) => [run, i % styles]));
 let order = { column: -1, sign: 1 };
 
 function format(value, kind) {

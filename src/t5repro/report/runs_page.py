@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from t5repro.report.charts import STYLES
 from t5repro.report.corpus import safe_text
 from t5repro.report.templates import render
 from t5repro.runs.row import SCORE, Row
@@ -30,6 +31,7 @@ def runs_page(table: RunTable) -> str:
     data = {
         "columns": [{"title": titles[key], "kind": _kind(key, table.rows)} for key in columns],
         "rows": [[_cell(key, row.get(key)) for key in columns] for row in table.rows],
+        "styles": STYLES,
     }
     return render(
         "runs.html.j2",
