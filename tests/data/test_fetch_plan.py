@@ -28,7 +28,7 @@ def test_all_sizes_are_those_of_the_servers_and_nothing_is_fetched(
 ) -> None:
     path_list, prefix = crawl_of(https, tmp_path, 1000, 3000, 5000)
     plan = plan_fetch(path_list, prefix, sample=10)
-    assert (plan.files, list(plan.sizes), plan.bytes_of(3)) == (3, [1000, 3000, 5000], 9000)
+    assert (plan.files, list(plan.kinds[0].sizes), plan.bytes_of(3)) == (3, [1000, 3000, 5000], 9000)
     assert https.asked == {}
     assert plan_lines(plan, rate=2.5, shards=2, parts=1, punkt=0) == [
         "files     3 WET files",
@@ -44,12 +44,33 @@ def test_a_sample_stands_for_a_crawl_and_punkt_fetches_its_files_too(
 ) -> None:
     path_list, prefix = crawl_of(https, tmp_path, *[2_000_000, 1] * 4)
     plan = plan_fetch(path_list, prefix, sample=4)
-    assert list(plan.sizes) == [2_000_000] * 4  # every second file
+    assert list(plan.kinds[0].sizes) == [2_000_000] * 4  # every second file
     files, _, transfer, disk = plan_lines(plan, rate=1e6, shards=2, parts=2, punkt=3)
     assert files == "files     8 WET files, and 3 of them for Punkt"
     assert transfer == "transfer  22 MB, 0.0 hours at 1 MB/s"
     assert disk.startswith("disk      4 MB for each cleaning job that runs at a time (2 files; ")
     assert disk.endswith("; 16 MB to keep all files")
+
+
+def test_the_wat_files_of_a_run_that_reads_their_signals_are_planned_too(
+    https: Server, tmp_path: Path
+) -> None:
+    path_list, prefix = crawl_of(https, tmp_path, 1000, 3000)
+    https.files["/crawl/0.warc.wat.gz"] = bytes(6000)
+    plan = plan_fetch(path_list, prefix, sample=2, with_wat=True)
+    # One of the two WAT files is absent, so half of them exist.
+    assert plan.bytes_of(2) == 2 * 2000 + 6000
+    assert plan_lines(plan, rate=2.5, shards=2, parts=1, punkt=1) == [
+        "files     2 WET files and the WAT file of each, and 1 of them for Punkt",
+        "size      2 kB per WET file on average, 1 kB to 3 kB, as their servers state for 2 of "
+        "them",
+        "size      6 kB per WAT file on average, 6 kB to 6 kB, as their servers state for 1 of "
+        "them",
+        "transfer  15 kB, 1.7 hours at 2.5 B/s",
+        "disk      8 kB for each cleaning job that runs at a time (1 files; c4.clean_shards 2, "
+        "c4.clean_parts 1); on Spark 8 kB for each task; 10 kB to keep all files",
+        f"absent    1 of 2 files, such as {prefix}crawl/1.warc.wat.gz",
+    ]
 
 
 def test_absent_busy_and_refused_files_are_told_and_do_not_stop_the_plan(
@@ -74,7 +95,7 @@ def test_without_a_stated_size_the_plan_says_that_it_assumes_one(
 ) -> None:
     path_list, prefix = crawl_of(https, tmp_path, *[1] * 1000)
     plan = plan_fetch(path_list, prefix, sample=0)
-    assert plan.bytes_of(1000) == 1000 * ASSUMED_FILE_BYTES
+    assert plan.bytes_of(1000) == 1000 * ASSUMED_FILE_BYTES["WET"]
     assert plan_lines(plan, rate=100e6, shards=1, parts=1, punkt=0)[1:3] == [
         "size      131 MB per file: an assumption, the mean of CC-MAIN-2019-09; no server stated "
         "a size",
@@ -84,7 +105,7 @@ def test_without_a_stated_size_the_plan_says_that_it_assumes_one(
 
 def test_a_server_that_is_not_there_gives_a_plan_with_the_assumption(tmp_path: Path) -> None:
     plan = plan_fetch(write_list(tmp_path, "a"), f"https://{HERE}:1/", sample=1)
-    assert plan.file_bytes == ASSUMED_FILE_BYTES
+    assert plan.file_bytes == ASSUMED_FILE_BYTES["WET"]
     assert "does not answer" in plan_lines(plan, rate=1, shards=1, parts=1, punkt=0)[-1]
 
 
@@ -101,7 +122,7 @@ def test_a_wrong_address_is_refused(https: Server, tmp_path: Path) -> None:
 def test_sizes_of_an_s3_compatible_store_are_asked_for_too(store: Server, tmp_path: Path) -> None:
     store.files["/commoncrawl/a"] = bytes(700)
     plan = plan_fetch(write_list(tmp_path, "a", "b"), "s3://commoncrawl/", sample=2)
-    assert (list(plan.sizes), list(plan.absent)) == ([700], ["s3://commoncrawl/b"])
+    assert (list(plan.kinds[0].sizes), list(plan.kinds[0].absent)) == ([700], ["s3://commoncrawl/b"])
 
 
 @pytest.mark.parametrize(

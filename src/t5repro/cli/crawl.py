@@ -64,6 +64,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         path_list,
         c4.crawl_prefix if arguments.prefix is None else arguments.prefix,
         sample=arguments.sample,
+        with_wat=c4.signals.source == "wat",
     )
     lines = plan_lines(
         plan,
