@@ -51,6 +51,30 @@ def draw(histories: Histories, divisor: str = "target_tokens") -> LossCurve:
     )
 
 
+def test_experiments_that_share_the_trainings_of_their_seeds_are_one_entry_of_the_legend(
+    histories: Histories,
+) -> None:
+    """As MT-DNN, whose pre-training is BERT's."""
+    same = Experiment(name="other", arms=("other", "other_again"), seeds=(0, 1), style=3)
+    alone = Experiment(name="alone", arms=("alone",), seeds=(0,), style=4)
+    for arm, shared in (
+        ("other", "random_spans"),
+        ("other_again", "again"),
+        ("alone", "iid_spans"),
+    ):
+        histories[arm] = {arm: next(iter(histories[shared].values()))}
+    answer = training_curve(
+        "pretrain",
+        "Pre-training",
+        [*EXPERIMENTS, same, alone],
+        histories,
+        normalisers=("target_tokens",) * 5,
+        objectives=(*OBJECTIVES, OBJECTIVES[0], OBJECTIVES[1]),
+    )
+    names = re.findall(r"</svg>([^<]+)</li>", str(answer.legend))
+    assert names == ["random_spans = other, seeds 0, 1", "iid_spans = alone", "lm"]
+
+
 def test_experiments_of_different_objectives_share_one_chart_with_a_legend(
     histories: Histories,
 ) -> None:

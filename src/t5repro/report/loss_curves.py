@@ -57,11 +57,16 @@ class LossCurve:
 
 @dataclass
 class _Line:
-    """The arms of one experiment, or their groups of tasks, that have the same history."""
+    """The arms, or their groups of tasks, that have the same history, and their experiments."""
 
-    experiment: Experiment
     points: list[tuple[float, float]]
     arms: list[str]
+    experiments: list[Experiment]
+
+    @property
+    def experiment(self) -> Experiment:
+        """The first one."""
+        return self.experiments[0]
 
 
 def training_curve(
@@ -203,7 +208,9 @@ def _lines(
         for name, path in line_paths:
             if points := read_history(path, column):
                 # Experiments that share a phase's node have the same file content.
-                lines.setdefault(sha256_of(path), _Line(experiment, points, [])).arms.append(name)
+                line = lines.setdefault(sha256_of(path), _Line(points, [], []))
+                line.arms.append(name)
+                line.experiments.append(experiment)
     return list(lines.values())
 
 
@@ -227,13 +234,15 @@ def _number(value: float) -> str:
 
 
 def _legend_series(series: Sequence[Series], lines: Iterable[_Line]) -> list[Series]:
-    """Return the entries of the legend: a single one for an experiment of several seeds."""
+    """Return the entries of the legend: a single one for experiments of several seeds."""
     entries: dict[str, Series] = {}
     for entry, line in zip(series, lines, strict=True):
         name = entry.name
-        if len(line.arms) == 1 and line.experiment.has_seeds:
-            # Its lines share a colour, so one entry names them all.
-            name = f"{line.experiment.name}, seeds {', '.join(map(str, line.experiment.seeds))}"
+        names = dict.fromkeys(experiment.name for experiment in line.experiments)
+        have_equal_seeds = len({experiment.seeds for experiment in line.experiments}) == 1
+        if len(line.arms) == len(names) and have_equal_seeds and line.experiment.has_seeds:
+            # The lines share a colour, so one entry names them all.
+            name = f"{' = '.join(names)}, seeds {', '.join(map(str, line.experiment.seeds))}"
         entries.setdefault(name, replace(entry, name=name))
     return list(entries.values())
 
