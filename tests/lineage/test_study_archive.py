@@ -70,6 +70,24 @@ def test_an_unpacked_archive_has_the_bytes_of_the_files(
     assert files_of(tmp_path / "again") == files_of(run)
 
 
+def test_measurements_of_jobs_are_packed_and_tell_the_processor_time(
+    run: Path, study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = run / "logs" / RUN
+    for job in (path.stem for path in (run / "records" / RUN / "pretrain").glob("*.json")):
+        measured = logs / "pretrain" / f"{job}.tsv"
+        measured.parent.mkdir(parents=True, exist_ok=True)
+        measured.write_text("s\tmax_rss\tcpu_time\n158.2\t987.5\t100.5\n", encoding="utf-8")
+    (logs / "pretrain" / "rotary.log").write_text("words of a job", encoding="utf-8")
+    pack_study(run, RUN, study)
+    unpack_study(study, tmp_path / "again")
+    assert not list(tmp_path.glob("again/logs/**/*.log"))
+    assert verify_study(study, tmp_path / "verified").findings == ()
+    assert main(["cost", str(tmp_path / "again" / "results" / RUN)]) == 0
+    (line,) = (row for row in capsys.readouterr().out.splitlines() if row.startswith("pretrain"))
+    assert line.split()[3:5] == ["1,507.5", "988"]  # 15 trainings
+
+
 def test_equal_files_make_an_equal_archive(run: Path, study: Path, tmp_path: Path) -> None:
     pack_study(run, RUN, study)
     for path in run.rglob("*"):

@@ -2,6 +2,8 @@
 
 A study has records, locks, manifests, scores, histories and its report, without weights, corpora
 and predictions: hashes lead from its scores to the raw files, and no artifact is needed for that.
+Snakemake's measurements of the jobs, which `t5repro cost` reads, are there as well; no hash covers
+them.
 """
 
 import lzma
@@ -17,6 +19,7 @@ from t5repro.artifacts import CORPUS_PAGE, HISTORY, MANIFEST, REPORT, SCORE_TABL
 from t5repro.errors import ArtifactError, LineageError
 from t5repro.files import atomic_path, write_bytes
 from t5repro.lineage.dvc_lock import LOCK_FILE, PIPELINE_FILE, Lock, parse_lock
+from t5repro.lineage.record import LOGS
 from t5repro.lineage.sources import RESOLVED
 from t5repro.lineage.store import RECORDS, RESULTS, files_below
 
@@ -24,6 +27,7 @@ ARCHIVE = "evidence.tar.xz"
 COPIES = (REPORT, SCORE_TABLE)  # files of the report that are next to the archive as well
 REPORT_RULE = "report"
 EVIDENCE_ENDINGS = (MANIFEST, SCORES, HISTORY)
+MEASUREMENTS = ".tsv"  # below the folder of logs
 MAX_BYTES = 1 << 28  # the largest study has 9 MB
 PRESET = 9 | lzma.PRESET_EXTREME
 
@@ -35,6 +39,8 @@ def is_evidence(path: str) -> bool:
         # The page of the corpus shows texts, and those in answers/ predictions.
         is_report = parts[2:-1] == (REPORT_RULE,) and parts[-1] != CORPUS_PAGE
         return is_report or path.endswith(EVIDENCE_ENDINGS)
+    if parts[0] == LOGS.name:
+        return path.endswith(MEASUREMENTS)
     is_settings = PurePosixPath(path).parent == PurePosixPath(RESOLVED)
     return is_settings or parts[0] == RECORDS or path in (PIPELINE_FILE, LOCK_FILE)
 
@@ -61,7 +67,7 @@ def pack_study(root: Path, run: str, study: Path) -> None:
     absent = [name for name in single if not (root / name).is_file()]
     if absent:
         raise LineageError(f"{root / absent[0]} is missing; run t5repro seal after run {run}")
-    folders = (root / RECORDS / run, root / RESULTS / run)
+    folders = (root / RECORDS / run, root / RESULTS / run, root / LOGS / run)
     below = (Path(path) for folder in folders for path in files_below(folder))
     names = {*single, *(path.relative_to(root).as_posix() for path in below)}
     with (
