@@ -28,7 +28,11 @@ def test_all_sizes_are_those_of_the_servers_and_nothing_is_fetched(
 ) -> None:
     path_list, prefix = crawl_of(https, tmp_path, 1000, 3000, 5000)
     plan = plan_fetch(path_list, prefix, sample=10)
-    assert (plan.files, list(plan.kinds[0].sizes), plan.bytes_of(3)) == (3, [1000, 3000, 5000], 9000)
+    assert (plan.files, list(plan.kinds[0].sizes), plan.bytes_of(3)) == (
+        3,
+        [1000, 3000, 5000],
+        9000,
+    )
     assert https.asked == {}
     assert plan_lines(plan, rate=2.5, shards=2, parts=1, punkt=0) == [
         "files     3 WET files",
@@ -122,7 +126,10 @@ def test_a_wrong_address_is_refused(https: Server, tmp_path: Path) -> None:
 def test_sizes_of_an_s3_compatible_store_are_asked_for_too(store: Server, tmp_path: Path) -> None:
     store.files["/commoncrawl/a"] = bytes(700)
     plan = plan_fetch(write_list(tmp_path, "a", "b"), "s3://commoncrawl/", sample=2)
-    assert (list(plan.kinds[0].sizes), list(plan.kinds[0].absent)) == ([700], ["s3://commoncrawl/b"])
+    assert (list(plan.kinds[0].sizes), list(plan.kinds[0].absent)) == (
+        [700],
+        ["s3://commoncrawl/b"],
+    )
 
 
 @pytest.mark.parametrize(
