@@ -112,7 +112,9 @@ def _ask(name: str, addresses: Iterable[str]) -> Kind:
     Raises:
         RawDataError: none of them exists.
     """
-    kind = Kind(name, sizes := [], absent := [], unanswered := [])
+    sizes: list[int] = []
+    absent: list[str] = []
+    unanswered: list[str] = []
     for address in addresses:
         try:
             size = size_of(address)
@@ -130,7 +132,7 @@ def _ask(name: str, addresses: Iterable[str]) -> Kind:
             f"{absent[0]} does not exist, nor does any of the {len(absent)} {name} files whose "
             "sizes were requested; check c4.crawl_prefix and the list"
         )
-    return kind
+    return Kind(name, sizes, absent, unanswered)
 
 
 def parse_rate(text: str) -> float:
