@@ -1,14 +1,16 @@
-"""A small part of a crawl through `c4_dedup` and `c4`: tasks, shuffled bytes, time and disk.
+"""A small part of a crawl through `c4_dedup` and `c4`: tasks, shuffled bytes, time, disk, memory.
 
-    python benchmarks/crawl_rehearsal.py --pages 500000
+    python benchmarks/crawl_rehearsal.py --pages 250000 500000 --buckets 4096
 
 The cleaned files are synthetic: random keys, partly repeated with Zipf's frequencies, and pages of
 random English words. Each rule runs in a process of its own, on this machine and on Spark; Spark's
-event log lists the tasks and the bytes that they moved. The last table multiplies the rows by the
-number of pages of a whole crawl.
+event log lists the tasks and the bytes that they moved. A tenth of a crawl costs what the largest
+number of pages costs beyond the smallest, by the page; the last table multiplies the largest
+number's rows by the number of pages of a whole crawl.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -24,13 +26,14 @@ import interleaved_runs as runs
 import numpy as np
 import pyarrow as pa
 
-from t5repro.c4 import tables
+from t5repro.c4 import tables, write
 from t5repro.c4.clean import cleaned_writer
+from t5repro.c4.dedup import key_rows
+from t5repro.c4.dedup.spill import MAX_BUCKETS
 from t5repro.c4.deduplicate import deduplicate
 from t5repro.c4.keys import md5
 from t5repro.c4.reasons import LINE_REASONS
 from t5repro.c4.wet.reader import CleanTally
-from t5repro.c4.write import write_corpus
 from t5repro.config.schema import Settings
 from t5repro.config.sections.c4 import SparkSettings
 from t5repro.config.stage_settings import stage_model, stage_settings
@@ -54,11 +57,12 @@ SHUFFLES = {"URLS": 80, "COPIES of pages": 40, "UNITS": 56, "COPIES of units": 4
 
 
 class Cost(NamedTuple):
-    """Use of a process and its children: seconds, processor seconds, bytes on disk at most."""
+    """Use of a process and its children; disk and memory are the most bytes at any time."""
 
     seconds: float
     processor: float
     disk: int
+    memory: int
 
 
 def write_cleaned(folder: Path, pages: int, shards: int, units: int) -> None:
@@ -138,7 +142,9 @@ def run_rule(options: argparse.Namespace) -> None:
     else:
         job = CorpusJob(stage, cleaned, decisions, corpus, corpus / "manifest.json")
     if options.engine == "local":
-        (deduplicate if options.rule == "c4_dedup" else write_corpus)(job)
+        # A part of a crawl has few buckets; the rows of a whole one fall into the most there are.
+        key_rows.bucket_count = write.bucket_count = lambda *_: options.buckets
+        (deduplicate if options.rule == "c4_dedup" else write.write_corpus)(job)
         return
     from t5repro.c4.spark import steps
     from t5repro.c4.spark.session import session
@@ -160,31 +166,35 @@ def measure(options: argparse.Namespace, rule: str, engine: str) -> Cost:
     """Run a rule in a process; return the cost of it and its children."""
     command = [sys.executable, __file__, "--folder", str(options.folder), "--rule", rule]
     command += ["--engine", engine, "--master", options.master, "--shards", str(options.shards)]
+    command += ["--buckets", str(options.buckets)]
     work = options.folder / engine
-    initial_bytes, disk, processor = _bytes_below(work), 0, {}
+    initial_bytes, disk, memory, processor = _bytes_below(work), 0, 0, {}
     begin = time.perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
     finished = threading.Event()
     threading.Thread(target=lambda: (process.wait(), finished.set()), daemon=True).start()
     while not finished.wait(POLL_SECONDS):
-        processor.update(_processor_seconds(process.pid))
+        running = _running(process.pid)
+        processor.update({name: seconds for name, (seconds, _) in running.items()})
+        memory = max(memory, sum(size for _, size in running.values()))
         disk = max(disk, _bytes_below(work) - initial_bytes)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
-    return Cost(time.perf_counter() - begin, sum(processor.values()), disk)
+    return Cost(time.perf_counter() - begin, sum(processor.values()), disk, memory)
 
 
-def _processor_seconds(session: int) -> dict[str, float]:
-    """Return process -> processor seconds of the processes of a session so far."""
-    seconds = {}
+def _running(session: int) -> dict[str, tuple[float, int]]:
+    """Return process -> processor seconds so far and resident bytes, of those of a session."""
+    running = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
         if int(fields[3]) == session:
-            seconds[stat.parent.name] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-    return seconds
+            seconds = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+            running[stat.parent.name] = seconds, int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return running
 
 
 def _bytes_below(folder: Path) -> int:
@@ -216,11 +226,11 @@ def stages_of(folder: Path) -> list[dict[str, int]]:
 
 
 def cost_row(
-    rule: str, engine: str, cost: Cost, stages: list[dict[str, int]], factor: float
+    pages: int, rule: str, engine: str, cost: Cost, stages: list[dict[str, int]]
 ) -> list[str]:
-    """Return a row of the table of costs; `factor` times the pages are a tenth of a crawl."""
-    is_local = engine == "local"  # Spark's start outweighs the work on a small part of a crawl
+    """Return a row of the table of costs."""
     return [
+        f"{pages:,}",
         rule,
         engine,
         str(sum(stage["tasks"] for stage in stages) or 1),
@@ -228,9 +238,15 @@ def cost_row(
         f"{cost.processor:.0f}",
         f"{cost.seconds:.0f}",
         f"{cost.disk / 1e6:.0f}",
-        f"{cost.processor * factor / 3600:.0f}" if is_local else "-",
-        f"{cost.disk * factor / 1e9:.0f}" if is_local else "-",
+        f"{cost.memory / 1e6:.0f}",
     ]
+
+
+def tenth_row(rule: str, engine: str, few: tuple[int, Cost], many: tuple[int, Cost]) -> list[str]:
+    """Return what a tenth of a crawl costs, by two numbers of pages and their costs."""
+    factor = CRAWL_PAGES / 10 / (many[0] - few[0])
+    processor, disk = many[1].processor - few[1].processor, many[1].disk - few[1].disk
+    return [rule, engine, f"{processor * factor / 3600:.1f}", f"{disk * factor / 1e9:.0f}"]
 
 
 def shuffle_row(name: str, stage: dict[str, int], factor: float) -> list[str]:
@@ -245,45 +261,69 @@ def shuffle_row(name: str, stage: dict[str, int], factor: float) -> list[str]:
     ]
 
 
+def rehearse(
+    options: argparse.Namespace, rule: str, engine: str
+) -> tuple[Cost, list[dict[str, int]]]:
+    """Run a rule; return its cost and, on Spark, its stages."""
+    cost = measure(options, rule, engine)
+    return cost, stages_of(options.folder / engine / f"events-{rule}") if engine == "spark" else []
+
+
+def shuffles_of(rule: str, stages: list[dict[str, int]], factor: float) -> list[list[str]]:
+    """Return the rows of a rule in the table of shuffles."""
+    names = list(SHUFFLES) if rule == "c4_dedup" else ["pages of the corpus"]
+    shuffling = [stage for stage in stages if stage["rows"]]
+    return [shuffle_row(name, stage, factor) for name, stage in zip(names, shuffling, strict=False)]
+
+
+def equal_files(folder: Path) -> list[bool]:
+    """Return, for each file of decisions and of the corpus, whether the engines' are equal."""
+    return [
+        (folder / "local" / path.relative_to(folder / "spark")).read_bytes() == path.read_bytes()
+        for path in sorted((folder / "spark").glob("c4*/*.parquet"))
+    ]
+
+
 def main(options: argparse.Namespace) -> None:
     """Write the files, run the rules on both engines and print the tables."""
-    (options.folder / "cleaned").mkdir(parents=True)
-    write_cleaned(options.folder / "cleaned", options.pages, options.shards, options.units)
-    factor = CRAWL_PAGES / options.pages
     print(
-        f"{options.pages:,} pages (1/{factor:,.0f} of a crawl), {options.units} units of text "
-        f"each, {options.shards} cleaned files with "
-        f"{_bytes_below(options.folder / 'cleaned') / 1e6:.0f} MB; {options.master}; "
-        f"{runs.machine()}\n"
+        f"{options.units} units of text a page, {options.shards} cleaned files, "
+        f"{options.buckets} buckets; {options.master}; {runs.machine()}"
     )
-    costs, shuffles = [], []
-    for engine in ("local", "spark"):
-        for rule in ("c4_dedup", "c4"):
-            cost = measure(options, rule, engine)
-            events = options.folder / engine / f"events-{rule}"
-            stages = stages_of(events) if engine == "spark" else []
-            costs.append(cost_row(rule, engine, cost, stages, factor / 10))
-            names = list(SHUFFLES) if rule == "c4_dedup" else ["pages of the corpus"]
-            shuffling = [stage for stage in stages if stage["rows"]]
-            shuffles += [
-                shuffle_row(name, stage, factor)
-                for name, stage in zip(names, shuffling, strict=False)
-            ]
-    titles = ["rule", "engine", "tasks", "shuffled MB", "processor s", "seconds", "disk MB"]
-    print(runs.table([*titles, "a tenth: processor h", "disk GB"], costs) + "\n")
+    counts = sorted(options.pages)
+    costs: dict[tuple[str, str], list[tuple[int, Cost]]] = {}
+    table, shuffles, equal = [], [], []
+    for pages in counts:
+        with tempfile.TemporaryDirectory() as name:
+            options.folder = Path(name)
+            cleaned = options.folder / "cleaned"
+            cleaned.mkdir()
+            write_cleaned(cleaned, pages, options.shards, options.units)
+            share = f"1/{CRAWL_PAGES / pages:,.0f} of a crawl"
+            print(f"{pages:,} pages ({share}): {_bytes_below(cleaned) / 1e6:.0f} MB cleaned")
+            for engine, rule in itertools.product(("local", "spark"), ("c4_dedup", "c4")):
+                cost, stages = rehearse(options, rule, engine)
+                table.append(cost_row(pages, rule, engine, cost, stages))
+                costs.setdefault((rule, engine), []).append((pages, cost))
+                if pages == counts[-1]:
+                    shuffles += shuffles_of(rule, stages, CRAWL_PAGES / pages)
+            equal += equal_files(options.folder)
+    titles = ["pages", "rule", "engine", "tasks", "shuffled MB", "processor s", "seconds"]
+    print("\n" + runs.table([*titles, "disk MB", "memory MB"], table) + "\n")
+    if len(counts) > 1:
+        rows = [tenth_row(*key, measured[0], measured[-1]) for key, measured in costs.items()]
+        print(runs.table(["a tenth of a crawl", "engine", "processor h", "disk GB"], rows) + "\n")
     titles = ["shuffle", "rows", "bytes in memory", "bytes sent", "rows, crawl", "GB, crawl"]
     print(runs.table(titles, shuffles))
-    same = [
-        (options.folder / "local" / path.relative_to(options.folder / "spark")).read_bytes()
-        == path.read_bytes()
-        for path in sorted((options.folder / "spark").glob("c4*/*.parquet"))
-    ]
-    print(f"\n{sum(same)} of {len(same)} files of both engines have equal bytes")
+    print(f"\n{sum(equal)} of {len(equal)} files of both engines have equal bytes")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pages", type=int, default=500_000)
+    parser.add_argument("--pages", type=int, nargs="+", default=[250_000, 500_000])
+    parser.add_argument(
+        "--buckets", type=int, default=MAX_BUCKETS, help="of the rows on this machine"
+    )
     parser.add_argument("--shards", type=int, default=4, help="cleaned files and corpus files")
     parser.add_argument("--units", type=int, default=10, help="units of text of a page")
     parser.add_argument("--master", default="local[2]", help="`c4.spark.master`")
@@ -291,9 +331,4 @@ if __name__ == "__main__":
     parser.add_argument("--rule", help=argparse.SUPPRESS)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.rule:
-        run_rule(options)
-    else:
-        with tempfile.TemporaryDirectory() as name:
-            options.folder = Path(name)
-            main(options)
+    (run_rule if options.rule else main)(options)

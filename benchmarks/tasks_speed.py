@@ -2,14 +2,13 @@
 
     python benchmarks/tasks_speed.py --data FOLDER/tasks [--rounds 3]
 
-Times the stage `tasks` (read, check, write as JSON lines, flush to the disk, hash for the manifest)
-and the tokenisation of its examples as fine-tuning does it. Imports and the training of the
-vocabulary are excluded. Wall time depends on other work on the machine, so processor time of all
-threads is measured, too.
+Times the stage `tasks` (read, check, write as JSON lines, flush, hash for the manifest),
+the tokenisation of its examples as fine-tuning does it, and SentencePiece alone on the different
+texts, the limit of the tokenisation. Imports and the training of the vocabulary are excluded. Wall
+time depends on other work on the machine, so processor time of all threads is measured, too.
 """
 
 import argparse
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -17,11 +16,12 @@ from statistics import median
 from typing import NamedTuple
 
 import interleaved_runs as runs
+from sentencepiece import SentencePieceProcessor
 
 from t5repro.config.sections.tasks import TasksStage
 from t5repro.config.sections.vocab import VocabStage, VocabTraining
 from t5repro.files import read_json, read_json_lines, write_text
-from t5repro.inputs.finetuning import tokenise
+from t5repro.inputs.finetuning import ENCODING_THREADS, tokenise
 from t5repro.jobs.corpus import VocabJob
 from t5repro.jobs.tasks import TasksJob
 from t5repro.progress import log_to
@@ -100,6 +100,16 @@ def tokenise_all(folder: Path, vocabulary: Vocabulary) -> Seconds:
     return seconds_since(begin)
 
 
+def sentencepiece_alone(folder: Path) -> Seconds:
+    """Encode the different texts of every example, and nothing else; return seconds."""
+    processor = SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+    texts = [list(dict.fromkeys(side)) for side in zip(*examples(folder), strict=True)]
+    begin = read_clocks()
+    for side in texts:
+        processor.encode(side, num_threads=ENCODING_THREADS)
+    return seconds_since(begin)
+
+
 def train_on_examples(folder: Path) -> Vocabulary:
     """Train a vocabulary on the examples and return it."""
     write_text(folder / "sample.txt", "\n".join(inputs for inputs, _ in examples(folder)) + "\n")
@@ -126,24 +136,22 @@ def main() -> None:
         folder = Path(name)
         prepared = [prepare(arguments.data, folder) for _ in range(arguments.rounds)]
         vocabulary = train_on_examples(folder)
-        tokenised = [tokenise_all(folder, vocabulary) for _ in range(arguments.rounds)]
+        tokenised, alone = [], []
+        for _ in range(arguments.rounds):
+            tokenised.append(tokenise_all(folder, vocabulary))
+            alone.append(sentencepiece_alone(folder))
     rows = prepared[0][0]
-    text_seconds, id_seconds = medians([seconds for _, seconds in prepared]), medians(tokenised)
-    print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}")
-    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, wall, processor in (
-        ("files to text", *text_seconds),
-        ("text to ids", *id_seconds),
-        (
-            "together",
-            text_seconds.wall + id_seconds.wall,
-            text_seconds.processor + id_seconds.processor,
-        ),
-    ):
-        print(
-            f"{name}: {wall:.2f} s, {rows / wall:,.0f} rows/s; "
-            f"processor {processor:.2f} s, {rows / processor:,.0f} rows/s"
-        )
+    print(f"{rows} rows, medians of {arguments.rounds} rounds; {runs.machine()}\n")
+    parts = {
+        "files to text": [seconds for _, seconds in prepared],
+        "text to ids": tokenised,
+        "SentencePiece alone": alone,
+    }
+    table = [
+        [name, f"{wall:.2f}", f"{rows / wall:,.0f}", f"{processor:.2f}"]
+        for name, (wall, processor) in zip(parts, map(medians, parts.values()), strict=True)
+    ]
+    print(runs.table(["", "clock, s", "rows/s", "processor, s"], table))
 
 
 if __name__ == "__main__":
