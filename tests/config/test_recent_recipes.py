@@ -7,9 +7,8 @@ import yaml
 from checkout import ROOT
 
 from t5repro.config.experiments import settings_of_experiment
-from t5repro.config.load import load_settings
+from t5repro.config.load import load_run_files, load_settings
 from t5repro.config.schema import Settings
-from t5repro.estimate.run_files import load_run_files
 from t5repro.model.sizes import parameter_count
 from t5repro.objectives.row_lengths import segment_length
 from t5repro.plan.run_plan import RunPlan

@@ -13,11 +13,10 @@ from studies import unpacked
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.flops import step_flops
-from t5repro.config.load import load_settings
+from t5repro.config.load import load_run_files, load_settings
 from t5repro.config.presets.systems import PRESETS
 from t5repro.config.task_files import check_listed_files
 from t5repro.errors import SettingsError
-from t5repro.estimate.run_files import load_run_files
 
 
 def load(system: str, **change: Any):

@@ -8,12 +8,11 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config.experiments import value_of
-from t5repro.config.load import load_settings
+from t5repro.config.load import load_run_files, load_settings
 from t5repro.config.notes import notes
 from t5repro.config.schema import Settings
 from t5repro.config.unread import READ_WITH
 from t5repro.errors import SettingsError
-from t5repro.estimate.run_files import load_run_files
 
 TASKS = {"names": ["glue_mrpc", "squad"], "segments": True}
 BERT = {"use": ["systems/bert", "sizes/bert_tiny"], "pretrain.targets_length": 77}

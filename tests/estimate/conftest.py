@@ -9,8 +9,8 @@ import pytest
 from checkout import CASES, ROOT
 from whole_records import whole_record
 
+from t5repro.config.load import load_run_files
 from t5repro.config.schema import Settings
-from t5repro.estimate.run_files import load_run_files
 from t5repro.lineage.record import Record, record_of
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from t5repro.config.load import load_run_files
 from t5repro.config.presets.sizes import SIZES
 from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.pretrain import PretrainSettings
@@ -15,7 +16,6 @@ from t5repro.config.sections.training import TrainingSettings
 from t5repro.errors import ArtifactError
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.plan import estimate_run
-from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.text import memory_text
 from t5repro.model.sizes import PUBLISHED_EMBEDDING_ROWS
 from t5repro.plan.memory import training_memory

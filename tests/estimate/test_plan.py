@@ -10,12 +10,11 @@ from checkout import ROOT
 from studies import unpacked
 
 from t5repro.config.flops import step_flops
-from t5repro.config.load import load_settings
+from t5repro.config.load import load_run_files, load_settings
 from t5repro.config.schema import Experiment, Settings
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.plan import Calibration, Cost, Estimate, estimate_run
 from t5repro.estimate.records import Records, done_nodes, examples_in, samples_of
-from t5repro.estimate.run_files import load_run_files
 from t5repro.estimate.tables import cheapest_of_tables, table_estimates
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder

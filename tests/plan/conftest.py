@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from t5repro.config.load import load_run_files
 from t5repro.config.schema import Settings
-from t5repro.estimate.run_files import load_run_files
 
 
 def _load(*names: str) -> Settings:

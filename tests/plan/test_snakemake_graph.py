@@ -207,6 +207,23 @@ def test_the_plan_has_the_jobs_that_snakemake_plans(project: Path, changes: dict
         assert len({stage.folder for stage in stages}) == len(stages)
 
 
+def test_a_later_run_file_replaces_groups_of_tasks_as_a_whole(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    apart = {name: {"tasks.names": [name]} for name in ("glue_rte", "glue_sst2")}
+    first = write_run(project, {"tasks": {"names": [*apart]}, "finetune": {"groups": apart}})
+    second = first.with_name("second.yaml")
+    second.write_text("finetune: {groups: {both: {tasks.names: [glue_rte, glue_sst2]}}}")
+    plan = RunPlan.of_run_file(first, second)
+    expected = {job.log for node in plan.nodes for job in plan.jobs(*node.key)}
+    trained = {node.key.node for node in plan.nodes if node.key.rule == "finetune"}
+    assert {name.rpartition("_")[2] for name in trained} == {"both"}
+    with planned(first, second) as workflow:
+        built = [job for job in workflow.dag.jobs if job.rule.name not in NOT_PLANNED]
+    assert {str(job.log[0]) for job in built} == expected
+
+
 def test_a_lost_file_that_a_manifest_stands_for_is_asked_for_until_its_reader_has_ended(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

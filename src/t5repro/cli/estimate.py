@@ -68,13 +68,14 @@ def add_estimate(commands: Commands) -> None:
 
 
 def _estimate(arguments: argparse.Namespace) -> int:
+    from t5repro.config.load import load_run_files
+    from t5repro.config.project_files import project_file
     from t5repro.estimate.machines import machine_named, machine_of
     from t5repro.estimate.plan import Calibration, estimate_run
     from t5repro.estimate.prices import read_price
     from t5repro.estimate.probe import probe_rates
     from t5repro.estimate.rates import read_rates
     from t5repro.estimate.records import examples_in, samples_of
-    from t5repro.estimate.run_files import load_run_files
     from t5repro.estimate.start import memory_faults
     from t5repro.estimate.tables import cheapest_of_tables, table_estimates
     from t5repro.estimate.text import estimate_text, estimate_values, money_text
@@ -86,7 +87,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     budget = arguments.budget
     if budget is not None and not 0 <= budget < float("inf"):
         raise SettingsError(f"--budget {budget:g} must be 0 or a number of hours")
-    settings = load_run_files(arguments.configfile)
+    settings = load_run_files([*map(project_file, arguments.configfile)])
     machine = (
         machine_named(arguments.machine, arguments.chips)
         if arguments.machine

@@ -34,8 +34,8 @@ def _init(arguments: argparse.Namespace) -> None:
 
 def _doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each check, and the faults below it."""
+    from t5repro.config.load import load_run_files
     from t5repro.config.project_files import require_project
-    from t5repro.estimate.run_files import load_run_files
     from t5repro.estimate.start import run_faults
     from t5repro.versions.checkout_faults import CHECKS
 

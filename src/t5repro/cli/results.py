@@ -58,12 +58,16 @@ def _cost(arguments: argparse.Namespace) -> None:
 
 def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
     """Return stage -> estimated seconds of a finished run."""
+    from t5repro.config.load import load_run_files
+    from t5repro.config.project_files import project_file
     from t5repro.estimate.plan import estimated_seconds
-    from t5repro.estimate.run_files import load_run_files
     from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
 
-    settings, folder = load_run_files(arguments.configfile), arguments.run.resolve()
+    settings, folder = (
+        load_run_files([*map(project_file, arguments.configfile)]),
+        arguments.run.resolve(),
+    )
     if settings.run.name != folder.name:
         raise SettingsError(
             f"--configfile has the run {settings.run.name!r} and {arguments.run} is another; name "

@@ -42,11 +42,12 @@ def add_config(commands: Commands) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from t5repro.estimate.run_files import load_run_files
+    from t5repro.config.load import load_run_files
+    from t5repro.config.project_files import project_file
 
     for path in arguments.run_files:
         _refuse_folder(path)
-    print(load_run_files(arguments.run_files).model_dump_json(indent=2))
+    print(load_run_files([*map(project_file, arguments.run_files)]).model_dump_json(indent=2))
 
 
 def _presets(arguments: argparse.Namespace) -> None:
@@ -106,13 +107,13 @@ def _validate(arguments: argparse.Namespace) -> None:
     Faults of settings come first, with their line. In a checkout, Snakemake then plans the graph:
     rules check what only they need to know.
     """
+    from t5repro.config.load import load_run_files
     from t5repro.config.logger_packages import check_logger_packages
     from t5repro.config.notes import notes
     from t5repro.config.origins import Origins, read_yaml
     from t5repro.config.project_files import is_project
     from t5repro.config.task_files import check_listed_files
     from t5repro.data.fetch import missing_files
-    from t5repro.estimate.run_files import load_run_files
     from t5repro.estimate.start import device_faults, memory_faults
     from t5repro.plan.run_plan import RunPlan
     from t5repro.versions.snakemake_graph import planned

@@ -3,7 +3,7 @@
 `layers` has the order in which settings replace each other. Keys may be nested or dotted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
 from t5repro.config.sections.data import RawFiles
 from t5repro.config.task_files import check_file_names, check_own_names
-from t5repro.config.tree import merge, nested
+from t5repro.config.tree import merge, merged, nested
 from t5repro.config.unread import check_stated
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
@@ -38,9 +38,22 @@ def load_run_file(path: Path, overrides: Mapping[str, Any] | None = None) -> Set
         SettingsError: the file cannot be read, or a setting is unknown or invalid. The message
             starts with the file and the line.
     """
-    origins = Origins([path], overrides)
+    return load_run_files([path], overrides)
+
+
+def load_run_files(paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings of run files; later files replace values of earlier ones.
+
+    Args:
+        paths: run files.
+        overrides: settings of the command line, nested or dotted. They replace the files'.
+
+    Raises:
+        SettingsError: as of `load_run_file`.
+    """
+    origins = Origins(paths, overrides)
     with origins.located_errors():
-        return load_settings(origins.values[0], overrides)
+        return load_settings(merged(origins.values), overrides)
 
 
 def load_settings(

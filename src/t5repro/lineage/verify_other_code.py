@@ -153,27 +153,25 @@ def foreign_code(job: str, record: Record) -> Iterator[Finding]:
 def _check_run_files(
     root: Path, recorded: list[tuple[Job, Record]], files: _Files
 ) -> Iterator[Finding]:
-    """Compare the settings of jobs with their run file, if that has changed since."""
+    """Compare the settings of jobs with their run files, if one of them has changed since."""
     settings: dict[str, Settings | SettingsError] = {}
     for job, record in recorded:
         run = record.start.run_file
-        # Of several files the merged settings are not recomputed here; the manifest has them.
-        if run is None or len(run.names) != 1 or not (root / run.names[0]).is_file():
+        if run is None or not all((root / name).is_file() for name in run.names):
             continue
         if all(files.hash_now(name, _hash) == sha256 for name, sha256 in run.hashes.items()):
             continue
-        name, overrides = run.names[0], run.overrides
-        key = json.dumps([name, overrides], sort_keys=True)
-        # All jobs of a run share a run file, which takes longer to load than all else here.
+        key = json.dumps([run.names, run.overrides], sort_keys=True)
+        # All jobs of a run share the run files, which take longer to load than all else here.
         if key not in settings:
             # Inside, because most checks never need the settings.
-            from t5repro.config.load import load_run_file
+            from t5repro.config.load import load_run_files
 
             try:
-                settings[key] = load_run_file(root / name, overrides)
+                settings[key] = load_run_files([root / name for name in run.names], run.overrides)
             except SettingsError as error:
                 settings[key] = error
-        yield from _check_settings(job, record, name, settings[key])
+        yield from _check_settings(job, record, " ".join(run.names), settings[key])
 
 
 def _check_settings(

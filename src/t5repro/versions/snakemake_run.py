@@ -15,6 +15,7 @@ from t5repro.config.notes import notes
 from t5repro.config.origins import Origins
 from t5repro.config.schema import Settings
 from t5repro.config.task_files import check_listed_files, raw_files
+from t5repro.config.tree import merged
 from t5repro.config.withdrawn import PAGES, check_finished
 from t5repro.data.fetch import check_date, files_to_fetch, missing_files
 from t5repro.data.paths import raw_path
@@ -112,14 +113,15 @@ class SnakemakeRun:
             if not workflow.output_settings.dryrun:
                 power_loss.set_damaged_aside()
             rehydrate.rehydrate_if_needed()
-        self.settings = self._load(config)
+        self.settings, values = self._load(config)
         if workflow.is_main_process and PLANNING not in os.environ:
             for check in AT_START:
                 for fault in check(Path(), self.settings):
                     announce(fault)
-        self.plan = RunPlan(self.settings, lambda: load_settings(config, keep_withdrawn=True))
+        self.plan = RunPlan(self.settings, lambda: load_settings(values, keep_withdrawn=True))
 
-    def _load(self, config: Mapping[str, Any]) -> Settings:
+    def _load(self, config: Mapping[str, Any]) -> tuple[Settings, Mapping[str, Any]]:
+        """Return the settings of the run, and the values of the run files that they are from."""
         if not config:
             raise SettingsError(
                 "no run file: use --profile local, --profile tpu or --configfile configs/NAME.yaml"
@@ -129,7 +131,11 @@ class SnakemakeRun:
         os.environ[workflow_files.VARIABLE] = workflow_files.describe_run(
             source.configfiles, source.config
         )
-        with Origins(source.configfiles, source.config).located_errors():
+        origins = Origins(source.configfiles, source.config)
+        with origins.located_errors():
+            # Snakemake also merges mappings whose keys are free, which a later run file replaces.
+            if config == source.overwrite_config:
+                config = merged([*origins.values, source.config])
             settings = load_settings(config)
             check_listed_files(settings)
             check_logger_packages(settings)
@@ -139,7 +145,7 @@ class SnakemakeRun:
         if self._workflow.is_main_process:
             for path in filter(Path.is_file, INPUTS_OF_CHECKOUT):
                 check_date(path)
-        return settings
+        return settings, config
 
     @property
     def to_fetch(self) -> list[str]:
