@@ -1,16 +1,15 @@
 """The run file of the desk study: its experiments are those of the paper's rows, but small."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from checkout import ROOT
+from run_files import load_committed
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Experiment, Settings
-from t5repro.estimate.run_files import load_run_files
 from t5repro.plan.run_plan import RunPlan
 from t5repro.report.published_scores import rows_named
 from t5repro.report.scaling import OF_COMPUTE
@@ -27,15 +26,9 @@ def values_of(path: str) -> Any:
     return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
 
 
-def load(*names: str) -> Settings:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        return load_run_files([Path("configs") / name for name in names])
-
-
 @pytest.fixture(scope="module")
 def run() -> Settings:
-    return load("desk_study.yaml", "desk_study_rows.yaml")
+    return load_committed("desk_study_rows")
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +50,7 @@ def test_each_of_26_experiments_has_three_seeds_and_a_training_of_its_own(run: S
 
 
 def test_the_further_rows_begin_with_the_experiments_of_the_study(run: Settings) -> None:
-    study = load("desk_study.yaml").experiments
+    study = load_committed("desk_study").experiments
     assert run.experiments[: len(study)] == study
     assert {one.name for one in study if "_seed_" not in one.name} == {"baseline", "no_pretraining"}
 
@@ -104,7 +97,7 @@ def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
 def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets(
     run: Settings,
 ) -> None:
-    alone, study = load("desk_objectives.yaml"), load("desk_study.yaml")
+    alone, study = load_committed("desk_objectives"), load_committed("desk_study")
     for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
         assert getattr(alone, name) == getattr(study, name), name
     changed = {"steps", "targets_length", "learning_rate", "checkpoint_every_steps",
@@ -121,7 +114,7 @@ def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets
 def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_change(
     run: Settings,
 ) -> None:
-    recipes, study = load("desk_recipes.yaml"), load("desk_study.yaml")
+    recipes, study = load_committed("desk_recipes"), load_committed("desk_study")
     for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
         assert getattr(recipes, name) == getattr(study, name), name
     changed = {"steps", "learning_rate", "checkpoint_every_steps", "validation_every_steps"}
@@ -140,7 +133,7 @@ def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_cha
 
 
 def test_the_computes_of_the_law_are_five_over_a_factor_of_30_and_change_nothing_else() -> None:
-    scaling, study = load("desk_scaling.yaml"), load("desk_study.yaml")
+    scaling, study = load_committed("desk_scaling"), load_committed("desk_study")
     for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "evaluate"):
         assert getattr(scaling, name) == getattr(study, name), name
     assert set(scaling.tasks.names) < set(study.tasks.names)
@@ -156,3 +149,24 @@ def test_the_computes_of_the_law_are_five_over_a_factor_of_30_and_change_nothing
         # The loss after the last step is measured.
         assert pretrain.steps % pretrain.validation_every_steps == 0
         assert settings_of_experiment(scaling, one.name).finetune == scaling.finetune
+
+
+def test_the_methods_of_table_10_start_from_a_pretraining_of_the_study_of_compute() -> None:
+    methods, scaling = load_committed("desk_adapters"), load_committed("desk_scaling")
+    paper = {
+        entry["row"]: entry.get("change", {})
+        for entry in values_of("configs/paper_rows.yaml")["experiments"]
+        if "row" in entry
+    }
+    for one in first_seeds(methods)[1:]:
+        change = {key: value for key, value in one.change.items() if key != "seed"}
+        assert change == paper[one.row], one.name
+    intervals = {"checkpoint_every_steps", "log_every_steps"}
+    ours, theirs = (
+        settings_of_experiment(run, name).pretrain.model_dump(exclude=intervals)
+        for run, name in ((methods, "all_parameters"), (scaling, "steps_2000"))
+    )
+    assert ours == theirs
+    group = scaling.finetune.groups["wmt_en_de"]
+    assert methods.finetune.steps == group["finetune.steps"]
+    assert methods.finetune.learning_rate.factor == group["finetune.learning_rate.factor"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from run_files import load_committed
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_run_file, load_settings
@@ -333,7 +334,7 @@ def test_no_setting_has_a_name_that_dvc_forgets() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_committed_run_file_loads(path: Path) -> None:
-    assert load_run_file(path).experiments
+    assert load_committed(path.stem).experiments
 
 
 def test_more_episodes_than_steps_are_refused():

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from run_files import load_committed
 from studies import STUDIES, unpacked
 
-from t5repro.estimate.run_files import load_run_files
 from t5repro.lineage.evidence import evidence_of
 from t5repro.lineage.findings import NOT_ARCHIVED, SETTINGS, UNSIGNED
 from t5repro.lineage.git import blob_hash, blobs_below, try_git
@@ -53,9 +53,8 @@ def committed_results(study: Path) -> list[Path]:
     return sorted(path for path in files if path.name != "manifest.json")
 
 
-def declared_hashes(name: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    monkeypatch.chdir(ROOT)
-    data = load_run_files([Path(f"configs/{name}.yaml")]).data
+def declared_hashes(name: str) -> set[str]:
+    data = load_committed(name).data
     return {sha256 for source in data.sources for sha256 in source.files.values()}
 
 
@@ -100,9 +99,9 @@ def test_each_result_has_the_hash_that_its_job_recorded(study: Path, graph: Grap
 
 
 def test_each_score_and_loss_leads_to_raw_files_of_the_run_file(
-    name: str, study: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    name: str, study: Path, graph: Graph
 ) -> None:
-    declared = declared_hashes(name, monkeypatch)
+    declared = declared_hashes(name)
     results = ("scores.json", "history.csv")  # of some studies only the pre-trainings were run
     paths = [path for path in committed_results(study) if path.name in results]
     assert paths

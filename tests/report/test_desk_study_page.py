@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 import study_pictures
 from checkout import ROOT
+from run_files import load_committed
 from studies import unpacked
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.load import load_settings
-from t5repro.config.schema import Settings
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.plan import Calibration, estimate_run
 from t5repro.estimate.power import ColumnPower, column_powers, spreads
 from t5repro.estimate.rates import MeasuredRate
 from t5repro.estimate.records import examples_in, samples_of
-from t5repro.estimate.run_files import load_run_files
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder
 from t5repro.model.sizes import parameter_count
@@ -79,11 +78,7 @@ def words() -> str:
     return " ".join(f"{' '.join(lines)} {settings}".split())
 
 
-@cache
-def settings_of(study: str) -> Settings:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
-        return load_run_files([Path(f"configs/{study}.yaml")])
+settings_of = cache(load_committed)
 
 
 @cache
