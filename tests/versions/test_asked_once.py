@@ -1,6 +1,12 @@
 """A plan prints the same commands, and formats each of them once."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
 
 from t5repro.versions.asked_once import OneCommand
 
@@ -74,3 +80,52 @@ def test_another_job_has_its_own_command_while_one_is_printed() -> None:
     job = Printing({"program": "t5repro"})
     job.log_info()
     assert job.printed == ["t5repro", "dvc"]
+
+
+SNAKEFILE = """
+class Shown:
+    def __str__(self):
+        open("shown", "a").write("x")
+        return "text"
+
+rule all:
+    input: "a", "b"
+
+rule one:
+    output: "{name}"
+    wildcard_constraints: name="[ab]"
+    params: shown=Shown()
+    shell: "echo {params.shown} > {output}"
+"""
+ONCE = """
+from t5repro.versions.asked_once import ask_once
+ask_once(workflow.output_settings)
+"""
+
+
+def dry_run(folder: Path, snakefile: str, *options: str) -> tuple[str, int]:
+    """Return what a dry run prints, and how often it formatted a command."""
+    (folder / "Snakefile").write_text(snakefile, encoding="utf-8")
+    (folder / "shown").unlink(missing_ok=True)
+    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "--nocolor", *options]
+    ran = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    shown = folder / "shown"
+    timeless = re.sub(r"^.*(\d\d:\d\d:\d\d|Workflow ID: ).*$", "", ran.stdout, flags=re.MULTILINE)
+    return timeless, len(shown.read_text()) if shown.is_file() else 0
+
+
+@pytest.mark.workflow
+def test_a_dry_run_that_hides_jobs_prints_the_same_and_formats_none(tmp_path: Path) -> None:
+    text, times = dry_run(tmp_path, SNAKEFILE, "--quiet", "rules")
+    assert "one" in text
+    assert times > 0
+    assert dry_run(tmp_path, ONCE + SNAKEFILE, "--quiet", "rules") == (text, 0)
+
+
+@pytest.mark.workflow
+def test_a_dry_run_that_shows_jobs_prints_the_same(tmp_path: Path) -> None:
+    text, times = dry_run(tmp_path, SNAKEFILE, "--printshellcmds")
+    assert "echo text" in text
+    again, fewer = dry_run(tmp_path, ONCE + SNAKEFILE, "--printshellcmds")
+    assert again == text
+    assert 0 < fewer < times

@@ -38,7 +38,9 @@ class QuickOutputIndex:
         """Return the rules that write a file."""
         if targetfile not in self._producers:
             self._producers[targetfile] = {
-                rule for rule, product in self._candidates(targetfile) if product.match(targetfile)
+                rule
+                for rule, product in self._candidates(targetfile)
+                if writes(product, targetfile)
             }
         return self._producers[targetfile]
 
@@ -46,6 +48,16 @@ class QuickOutputIndex:
         for _, (suffixes, lengths) in self._lookup.match_iter(targetfile):
             for length in lengths:
                 yield from suffixes.get(targetfile[len(targetfile) - length :], ())
+
+
+def writes(product: Any, targetfile: str) -> bool:
+    """Return whether a file is an output of a rule, with a regular expression only if it may be.
+
+    Snakemake compiles one for each output, of which most have no wildcards.
+    """
+    return str(product) == targetfile or bool(
+        product.contains_wildcard() and product.match(targetfile)
+    )
 
 
 def contains(files: Any, file: Any) -> bool:
