@@ -179,6 +179,21 @@ def test_an_edited_run_file_is_named_by_the_settings_of_the_jobs_that_it_changes
     assert '"paper" now' in finding["message"]
 
 
+def test_of_two_run_files_the_merged_settings_are_compared(chain: Path) -> None:
+    names = ["configs/demo.yaml", "second.yaml"]
+    second = chain / names[1]
+    second.write_text("seed: 12345\n", encoding="utf-8")
+    values = record(chain)
+    values["start"]["run_file"] |= {"names": names}
+    values["start"]["run_file"]["hashes"][names[1]] = "0" * 64  # it has been edited since
+    (chain / RECORD).write_text(json.dumps(values), encoding="utf-8")
+    assert " ".join(names) not in findings(chain)
+    append(second, "tasks.text.copa_target: paper\n")
+    finding = findings(chain)[" ".join(names)]
+    assert finding["kind"] == "settings"
+    assert 'setting tasks.text.copa_target is "code" in' in finding["message"]
+
+
 def test_a_setting_that_is_newer_than_a_job_is_no_difference_unless_the_run_file_has_it(
     chain: Path,
 ) -> None:
