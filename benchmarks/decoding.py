@@ -3,11 +3,11 @@
     make parity
     .venv/bin/python benchmarks/decoding.py --shapes tiny small --searches greedy beam
 
-Batch 32, inputs of 128 ids without padding, 64 new ids (`--steps`), random weights, float32; the
-end is made impossible, so nobody stops early. The peers use the processor's widest instructions,
-and so do we unless told otherwise. The first call compiles and is not counted; of the calls after
-it the fastest is, since what disturbs a process only ever makes it slower. keras-hub's beam search
-is left out unless named: it takes minutes to compile and run.
+Batch 32 (`--rows`), inputs of 128 ids without padding, 64 new ids (`--steps`), random weights,
+float32; the end is made impossible, so nobody stops early. The peers use the processor's widest
+instructions, and so do we unless told otherwise. The first call compiles and is not counted; of the
+calls after it the fastest is, since what disturbs a process only ever makes it slower. keras-hub's
+beam search is left out unless named: it takes minutes to compile and run.
 """
 
 import argparse
@@ -29,7 +29,8 @@ SHAPES = {
     "small": {"layers": 6, "d_model": 512, "d_ff": 2048, "num_heads": 8, "d_kv": 64, "ids": 32128},
 }
 SEARCHES = {"greedy": 1, "beam": 4}
-TASK = {"rows": 32, "inputs": 128}
+ROWS = 32
+TASK = {"inputs": 128}
 
 
 def main() -> None:
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=3, help="calls in a process, after the first")
+    parser.add_argument("--rows", type=int, default=ROWS, help="of a batch")
     parser.add_argument("--steps", type=int, default=64, help="ids that each row gets")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--instruction-set", choices=("native", "avx2"), default="native")
@@ -50,6 +52,7 @@ def main() -> None:
         for shape in arguments.shapes:
             task = {
                 **TASK,
+                "rows": arguments.rows,
                 **SHAPES[shape],
                 "width": SEARCHES[search],
                 "steps": arguments.steps,
@@ -65,12 +68,12 @@ def main() -> None:
             rounds_by_peer = runs.rounds(commands, arguments.rounds)
             for peer, results in rounds_by_peer.items():
                 times = runs.ratio(results, rounds_by_peer["t5repro"])
-                new = TASK["rows"] * arguments.steps / runs.seconds(results)
+                new = arguments.rows * arguments.steps / runs.seconds(results)
                 rows.append(
                     [
                         f"{search}, {shape}",
                         peer,
-                        f"{runs.seconds(results):.2f}",
+                        f"{runs.seconds(results):.3f}",
                         f"{new:,.0f}",
                         f"{times:.2f}",
                         f"{median(result['processor'] for result in results):.2f}",
