@@ -64,10 +64,8 @@ def _estimated(arguments: argparse.Namespace) -> dict[str, float]:
     from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
 
-    settings, folder = (
-        load_run_files([*map(project_file, arguments.configfile)]),
-        arguments.run.resolve(),
-    )
+    settings = load_run_files([*map(project_file, arguments.configfile)])
+    folder = arguments.run.resolve()
     if settings.run.name != folder.name:
         raise SettingsError(
             f"--configfile has the run {settings.run.name!r} and {arguments.run} is another; name "
