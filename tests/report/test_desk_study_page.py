@@ -469,9 +469,8 @@ def methods() -> list[str]:
         name: [values[-1] for values in histories(ADAPTERS, "finetune", name, "loss")]
         for name in METHODS
     }
-    first, *others = [
-        f"{extremes(losses[f'adapters_{width}'], 2)} @ with {width:,}" for width in WIDTHS
-    ]
+    narrow, *wider = [extremes(losses[f"adapters_{width}"], 2) for width in WIDTHS]
+    others = [f"{loss} with {width:,}" for loss, width in zip(wider, WIDTHS[1:], strict=True)]
     steps = settings_of(ADAPTERS).pretrain.steps
     missing = paper("All parameters", 10, EN_DE) - paper("Gradual unfreezing", 10, EN_DE)
     return [
@@ -480,8 +479,7 @@ def methods() -> list[str]:
         f"is {interval(gradual)} BLEU below training all at once, within the spread; in the paper "
         f"{missing:.2f}.",
         f"the trivial answer of {trivial:.2f} BLEU",
-        f"{first.replace(' @', ' nats a target token')} features, "
-        f"{', '.join(others).replace(' @', '')}, "
+        f"{narrow} nats a target token with {WIDTHS[0]} features, {', '.join(others)}, "
         f"and {extremes(losses['all_parameters'], 2)} with all parameters",
     ]
 

@@ -16,12 +16,8 @@ from typing import Any
 OBJECTS = 1_000_000
 
 
-def ask_once(output: Any) -> None:
-    """Make Snakemake keep the arguments of functions, and the command of a job that it prints.
-
-    Args:
-        output: Snakemake's settings of its output.
-    """
+def ask_once() -> None:
+    """Make Snakemake keep the arguments of functions, and the command of a job that it prints."""
     import snakemake.rules
     from snakemake import common
     from snakemake.jobs import Job
@@ -31,9 +27,7 @@ def ask_once(output: Any) -> None:
     common.get_function_params = cache(common.get_function_params)
     snakemake.rules.get_function_params = common.get_function_params
     Job.shellcmd = OneCommand(Job.shellcmd)
-    Job.log_info = (
-        Job.shellcmd.kept_while(Job.log_info) if shows_jobs(output) else lambda *_, **__: None
-    )
+    Job.log_info = if_shown(Job.shellcmd.kept_while(Job.log_info))
     gc.set_threshold(OBJECTS)
 
 
@@ -47,6 +41,17 @@ def shows_jobs(output: Any) -> bool:
 
     is_quiet = output.dryrun and Quietness.RULES in (output.quiet or ())
     return not is_quiet or bool(output.log_handler_settings)
+
+
+def if_shown(log_info: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that prints a job, and does nothing in a run that shows no jobs."""
+
+    @wraps(log_info)
+    def call(job: Any, *arguments: Any, **options: Any) -> None:
+        if shows_jobs(job.dag.workflow.output_settings):
+            log_info(job, *arguments, **options)
+
+    return call
 
 
 class OneCommand:

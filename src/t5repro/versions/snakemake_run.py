@@ -104,7 +104,7 @@ class SnakemakeRun:
             remote_storage.link_to_checkout(workflow)
         plain_params.compare_params_without_pandas()
         output_index.use_quick_output_index()
-        asked_once.ask_once(workflow.output_settings)
+        asked_once.ask_once()
         if workflow.is_main_process:
             check_finished()
             require_withdrawals()
