@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import pytest
 import yaml
-from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,14 +148,6 @@ def test_settings_of_an_engine_are_checked() -> None:
 def test_the_reason_of_a_withdrawal_is_checked(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="'reason' contains"):
         withdraw(tmp_path, "a.tsv", reason=f"asked at {ORIGINS[0]}")
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.yaml")), ids=lambda path: path.name)
-def test_the_run_files_of_this_repository_are_accepted(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    load_run_file(path)
 
 
 WORD = st.text(string.ascii_letters + string.digits + "-_.~", min_size=1, max_size=12)
