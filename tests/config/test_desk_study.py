@@ -21,6 +21,8 @@ SIZES = {  # of an experiment, in proportion to the run
     "model.num_decoder_layers",
 }
 
+INTERVALS = {"checkpoint_every_steps", "log_every_steps"}  # none changes a weight
+
 
 def values_of(path: str) -> Any:
     return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
@@ -151,6 +153,24 @@ def test_the_computes_of_the_law_are_five_over_a_factor_of_30_and_change_nothing
         assert settings_of_experiment(scaling, one.name).finetune == scaling.finetune
 
 
+def test_the_architectures_of_table_2_are_those_of_the_rows_in_the_study_of_compute(
+    run: Settings,
+) -> None:
+    architectures, scaling = load_committed("desk_architectures"), load_committed("desk_scaling")
+    changes = {one.row: one.change for one in first_seeds(run)}
+    baseline, *others = first_seeds(architectures)
+    assert baseline.change == {"seed": 0}
+    for one in others:
+        assert one.change == changes[one.row], one.name
+    ours, theirs = (
+        settings_of_experiment(study, name).pretrain.model_dump(exclude=INTERVALS)
+        for study, name in ((architectures, "baseline"), (scaling, "steps_1000"))
+    )
+    assert ours == theirs
+    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
+        assert getattr(architectures, name) == getattr(scaling, name), name
+
+
 def test_the_methods_of_table_10_start_from_a_pretraining_of_the_study_of_compute() -> None:
     methods, scaling = load_committed("desk_adapters"), load_committed("desk_scaling")
     paper = {
@@ -161,9 +181,8 @@ def test_the_methods_of_table_10_start_from_a_pretraining_of_the_study_of_comput
     for one in first_seeds(methods)[1:]:
         change = {key: value for key, value in one.change.items() if key != "seed"}
         assert change == paper[one.row], one.name
-    intervals = {"checkpoint_every_steps", "log_every_steps"}
     ours, theirs = (
-        settings_of_experiment(run, name).pretrain.model_dump(exclude=intervals)
+        settings_of_experiment(run, name).pretrain.model_dump(exclude=INTERVALS)
         for run, name in ((methods, "all_parameters"), (scaling, "steps_2000"))
     )
     assert ours == theirs
