@@ -1,7 +1,8 @@
 """The operations that TensorFlow executes for a function, with the source line of each."""
 
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,8 @@ from tensorflow.python.eager import context
 
 LIBRARIES = tuple({sysconfig.get_paths()[name] for name in ("purelib", "stdlib", "platlib")})
 GRADIENT = "gradient_tape/"
+ALIASES = {"EnsureShape", "ExpandDims", "Identity", "Reshape", "Snapshot", "Squeeze"}
+KEPT = {"Const", "ReadVariableOp", "_Arg"}  # their arrays live on: no operation writes into them
 FOLDED_RECIPROCAL = "_recip"  # ends the constant 1 / c that replaces a division by the constant c
 
 
@@ -24,6 +27,8 @@ class Executed:
         types: of its arithmetic, such as ``float32``.
         sources: of the graph as it was traced.
         optimised: whether it is of the graph that ran; else of the graph as it was traced.
+        is_timed: whether the order in which it adds three or more arrays depends on the time at
+            which other operations end, see `sums_in_any_order`.
     """
 
     op: str
@@ -31,6 +36,7 @@ class Executed:
     types: frozenset[str]
     sources: "Sources"
     optimised: bool
+    is_timed: bool = False
 
     @property
     def source(self) -> str:
@@ -57,11 +63,67 @@ def executed_operations(function: Callable[..., Any], *arguments: Any) -> list[E
     assert nodes, "TensorFlow returned no graph"
     sources = Sources(traced)
     traced_nodes = [operation.node_def for operation in traced.values()]
+    timed = {name for graph in metadata.partition_graphs for name in sums_in_any_order(graph.node)}
     return [
-        Executed(_op_of(node), node.name, _types_of(node), sources, optimised=optimised)
+        Executed(
+            _op_of(node),
+            node.name,
+            _types_of(node),
+            sources,
+            optimised=optimised,
+            is_timed=optimised and node.name in timed,
+        )
         for optimised, group in ((True, nodes), (False, traced_nodes))
         for node in group
     ]
+
+
+def sums_in_any_order(nodes: Sequence[Any]) -> set[str]:
+    """Return the names of the sums of an executed graph whose order time decides.
+
+    `AddN` writes into the first of its arrays that nothing else holds any more, and adds that one
+    first, in exchange for the first. Another operation that reads the array may be done by then,
+    or not. The first two in exchanged order have the same sum.
+    """
+    by_name = {node.name: node for node in nodes}
+    readers: dict[str, set[str]] = defaultdict(set)
+    for node in nodes:
+        if node.op not in ALIASES:
+            for source in _read_by(node):
+                readers[_array_of(source, by_name)].add(node.name)
+
+    def written_into(arrays: Sequence[str]) -> set[int]:
+        """Return the numbers of the arrays that may be written into; 0 also for a new one."""
+        possible = set()
+        for number, array in enumerate(arrays):
+            if by_name[array.partition(":")[0]].op in KEPT:
+                continue
+            possible.add(number)
+            if len(readers[array]) == 1:
+                return possible
+        return possible | {0}
+
+    timed = set()
+    for node in nodes:
+        if node.op == "AddN" and len(_read_by(node)) > 2:
+            numbers = written_into([_array_of(source, by_name) for source in _read_by(node)])
+            if len(numbers) > 1 and max(numbers) > 1:
+                timed.add(node.name)
+    return timed
+
+
+def _read_by(node: Any) -> list[str]:
+    """Return the arrays that a node reads, without those that it only waits for."""
+    return [source for source in node.input if not source.startswith("^")]
+
+
+def _array_of(source: str, by_name: Mapping[str, Any]) -> str:
+    """Return the array whose memory an input is: a reshaped array is the same memory."""
+    name, _, number = source.partition(":")
+    node = by_name.get(name)
+    if node is not None and node.op in ALIASES:
+        return _array_of(_read_by(node)[0], by_name)
+    return f"{name}:{number or 0}"
 
 
 def traced_operations(graph: Any) -> Iterator[tuple[str, Any]]:

@@ -20,7 +20,7 @@ from keras.config import floatx
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.attention import Attention
 from t5repro.model.initial_values import initial_matrix, normal
-from t5repro.model.layers import Tensor
+from t5repro.model.layers import Tensor, for_each_reader
 
 
 class Relations(NamedTuple):
@@ -162,13 +162,13 @@ class RelativeAttention(Attention):
             relations: of the queries and the keys.
             training: apply dropout to the weights.
         """
-        q_BHLK = self.queries(x_BLD)
+        of_contents, of_distances, of_types = for_each_reader(self.queries(x_BLD), 3)
         k_BHMK, v_BHMK = keys_values
         contents = ops.matmul(
-            self._biased(q_BHLK, self.content_bias), ops.transpose(k_BHMK, (0, 1, 3, 2))
+            self._biased(of_contents, self.content_bias), ops.transpose(k_BHMK, (0, 1, 3, 2))
         )
-        distances = self._distance_scores(q_BHLK, distances_RHPK, relations, k_BHMK.shape[2])
-        logits = contents + distances + self._type_scores(q_BHLK, relations.differs)
+        distances = self._distance_scores(of_distances, distances_RHPK, relations, k_BHMK.shape[2])
+        logits = contents + distances + self._type_scores(of_types, relations.differs)
         # float32 under every precision: bfloat16 cannot represent `BLOCKED` plus a logit.
         weights = ops.softmax(ops.cast(logits, floatx()) + relations.mask, axis=-1)
         weights = self.dropout(ops.cast(weights, self.compute_dtype), training=training)

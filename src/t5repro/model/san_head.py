@@ -183,17 +183,14 @@ class GatedUnit(SeededLayer):
         """Return the next state, (batch, features)."""
         of_input = matmul(x_BD[:, None], self.input_matrix, self.input_bias)[:, 0]
         of_state = matmul(state_BD[:, None], self.state_matrix, self.state_bias)[:, 0]
-        # Slices, whose operation has measured bits (D-043), in place of a split.
-        reset, update, new = (
-            [
-                gates[:, part * self.width : (part + 1) * self.width]
-                for gates in (of_input, of_state)
-            ]
-            for part in range(3)
-        )
+        reset, update, new = zip(*map(self._gates, (of_input, of_state)), strict=True)
         r, z = sigmoid(sum(reset)), sigmoid(sum(update))
         n = ops.tanh(new[0] + r * new[1])
         return (1.0 - z) * n + z * state_BD
+
+    def _gates(self, columns: Tensor) -> Any:
+        """Return reset, update and new state, (batch, features) each."""
+        return ops.unstack(ops.reshape(columns, (-1, 3, self.width)), axis=1)
 
 
 class TurnDropout(SeededLayer):

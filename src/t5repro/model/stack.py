@@ -22,7 +22,14 @@ from t5repro.model.attention import (
 )
 from t5repro.model.block import Block, relative_bias_layer
 from t5repro.model.fused_attention import RowBias, row_bias
-from t5repro.model.layers import RMSNorm, SeededLayer, Tensor, dropout_layer, norm_layer
+from t5repro.model.layers import (
+    RMSNorm,
+    SeededLayer,
+    Tensor,
+    dropout_layer,
+    for_each_reader,
+    norm_layer,
+)
 from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
 from t5repro.model.rotary import Rotation, rotation
 
@@ -194,6 +201,8 @@ class Stack(SeededLayer):
             training: apply dropout.
         """
         biases, encoded_bias = self.biases(segments_BL, encoded_segments_BM, prefix_BL)
+        if len(biases) < len(self.blocks) and not self.fused_attention:
+            biases = for_each_reader(biases[0], len(self.blocks))
         # Rotary angles count from the start of the row; packed examples differ only by distances.
         angles = self.rotation(segments_BL.shape[1])
         # Learned positions count from the start of each packed example.
