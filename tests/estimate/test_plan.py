@@ -44,8 +44,7 @@ def test_the_operations_of_a_training_are_those_of_its_steps(study: Estimate) ->
         training = getattr(settings, one.node.rule)
         rows = settings.vocab.embedding_rows
         step = step_flops(settings.model, training, embedding_rows=rows)
-        if getattr(training, "method", "") != "adapters":  # tests/estimate/test_work.py has these
-            assert one.work.flops == training.steps * step
+        assert one.work.flops == training.steps * step
     # The baseline: 32.9 EFLOP, then seven groups, with targets of 84, 62, 97 and 512 tokens.
     work = {one.node.label: one.work.flops / 1e18 for one in trainings}
     assert work["pretrain baseline"] == pytest.approx(32.9, abs=0.1)

@@ -1,7 +1,8 @@
 """Floating-point operations of a training step, estimated from the matrix products only.
 
 Softmax, norms, dropout and the optimizer are left out: they are a few percent of the products.
-So are rotary positions: two multiplications per feature of a query or key.
+So are rotary positions, two multiplications per feature of a query or key, and MT-DNN's head of
+pairs, some products of one position of a row.
 """
 
 from t5repro.config.row_shapes import (
@@ -12,7 +13,7 @@ from t5repro.config.row_shapes import (
     row_shape,
 )
 from t5repro.config.sections.devices import Remat
-from t5repro.config.sections.model import ModelSettings
+from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.training import TrainingSettings
 
 PASSES = 3  # forward, and backward the gradients of the inputs and of the weights
@@ -25,9 +26,11 @@ def step_flops(
 ) -> int:
     """Return the floating-point operations of one training step; padding counts as work.
 
+    With adapters the other matrices are frozen and have no gradients of their own.
+
     Args:
         model: shape of the network.
-        training: rows of a batch and their lengths.
+        training: rows of a batch and their lengths, and the adapters.
         embedding_rows: rows of the output matrix.
         texts: of a row of a network of labels: options times orders; 1 in pre-training.
     """
@@ -42,7 +45,11 @@ def step_flops(
     if predicts_boundaries(model, training):
         row += _boundary_multiplications(model, training, embedding_rows)
     row += _judging_multiplications(model, training, embedding_rows)
-    return PASSES * MULTIPLY_ADD * (row * training.batch_size + _distance_keys(model, shape))
+    forward = row * training.batch_size + _distance_keys(model, shape)
+    if not (isinstance(training, AddedLayers) and training.width):
+        return PASSES * MULTIPLY_ADD * forward
+    adapters = shape.texts * training.batch_size * _adapter_multiplications(model, training, shape)
+    return MULTIPLY_ADD * ((PASSES - 1) * forward + PASSES * adapters)
 
 
 def recomputed_flops(
@@ -67,6 +74,13 @@ def recomputed_flops(
         )
         repeated += of_positions + (with_weights if remat == "block" else 0)
     return MULTIPLY_ADD * shape.texts * repeated * training.batch_size
+
+
+def _adapter_multiplications(model: ModelSettings, added: AddedLayers, shape: RowShape) -> int:
+    """Return the multiplications of the adapters in a row: two matrices in each block."""
+    lengths = tuned_family(model, added).lengths(shape.inputs_length, shape.targets_length)
+    positions = sum(blocks * lengths[stack] for stack, blocks in model.heights.items())
+    return positions * 2 * model.d_model * added.width
 
 
 def _boundary_multiplications(

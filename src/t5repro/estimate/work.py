@@ -8,16 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from t5repro.config.flops import (
-    MULTIPLY_ADD,
-    PASSES,
-    forward_multiplications,
-    recomputed_flops,
-    step_flops,
-)
-from t5repro.config.row_shapes import row_shape
+from t5repro.config.flops import MULTIPLY_ADD, forward_multiplications, recomputed_flops, step_flops
 from t5repro.config.sections.evaluate import EvaluateSettings
-from t5repro.config.sections.finetune import FinetuneSettings
 from t5repro.config.sections.model import AddedLayers, ModelSettings, tuned_family
 from t5repro.config.sections.tasks import OwnTask
 from t5repro.config.sections.training import TrainingSettings
@@ -61,21 +53,9 @@ def step_work(rule: str, settings: Any) -> int:
     step = step_flops(
         settings.model, training, embedding_rows=settings.vocab.embedding_rows, texts=texts
     )
-    if isinstance(training, FinetuneSettings) and training.width:
-        # Frozen weights have no gradients of their own.
-        step = step * (PASSES - 1) // PASSES + _adapter_flops(settings.model, training, texts)
     return step + recomputed_flops(
         settings.model, training, remat=settings.devices.remat, texts=texts
     )
-
-
-def _adapter_flops(model: ModelSettings, training: FinetuneSettings, texts: int) -> int:
-    """Return the operations of a step in adapters: two matrices in each block."""
-    shape = row_shape(model, training, texts=texts)
-    lengths = tuned_family(model, training).lengths(shape.inputs_length, shape.targets_length)
-    positions = sum(blocks * lengths[stack] for stack, blocks in model.heights.items())
-    matrices = 2 * model.d_model * training.width
-    return PASSES * MULTIPLY_ADD * shape.texts * positions * matrices * training.batch_size
 
 
 def prediction_work(
