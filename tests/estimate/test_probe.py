@@ -15,29 +15,45 @@ run: {name: tiny}
 model: {d_model: 32, d_ff: 64, d_kv: 8, num_encoder_layers: 1, num_decoder_layers: 1}
 pretrain: {batch_size: 4, inputs_length: 32, targets_length: 16}
 finetune: {batch_size: 6, inputs_length: 32, targets_length: 8, micro_batches: 2}
+devices: {intra_op_threads: 1}
 """
 
 
-@pytest.mark.keras
-def test_every_distinct_training_is_measured_once(tmp_path: Path) -> None:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    words = ["estimate", "--configfile", "configs/demo.yaml", f"{tmp_path}/tiny.yaml"]
-    words += ["--probe", f"{tmp_path}/rates.json"]
-    # In a process of its own: TensorFlow has one number of threads.
-    process = subprocess.run(
-        [sys.executable, "-m", "t5repro", *words],
+def probe(folder: Path, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run the command for the demo in a tiny size, in a process of its own."""
+    (folder / "tiny.yaml").write_text(TINY)
+    command = ["estimate", "--configfile", "configs/demo.yaml", f"{folder}/tiny.yaml", *words]
+    return subprocess.run(
+        [sys.executable, "-m", "t5repro", *command, "--probe", f"{folder}/rates.json"],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        check=True,
+        check=check,
     )
+
+
+@pytest.mark.keras
+def test_every_distinct_training_is_measured_once_two_at_a_time(tmp_path: Path) -> None:
+    process = probe(tmp_path, "--machine", "cpu-2")
+    measured = [line for line in process.stderr.splitlines() if line.startswith("probe: ")]
+    assert [line.rsplit(", ", 1)[1] for line in measured] == ["2 at a time"] * 2
     rates = read_rates(tmp_path / "rates.json")
     shapes = [(rate.machine, rate.d_model, rate.length, rate.rows_per_chip) for rate in rates]
     assert shapes == [("cpu", 32, 48, 4), ("cpu", 32, 40, 6)]
     assert all(rate.flops_per_second > 0 for rate in rates)
+    assert all(rate.start_seconds and rate.start_seconds > 1 for rate in rates)  # of compilation
     lines = [line for line in process.stdout.splitlines() if line.startswith("finetune baseline")]
     assert len(lines) == 3
     assert all("rates" in line.split() for line in lines)
+
+
+@pytest.mark.keras
+def test_a_missing_device_is_an_error(tmp_path: Path) -> None:
+    process = probe(tmp_path, "--machine", "h100-1", check=False)
+    assert process.returncode == 1
+    assert "devices.kind is 'gpu' but TensorFlow sees no GPU" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert not (tmp_path / "rates.json").exists()
 
 
 def test_a_tpu_is_measured_by_a_short_training(

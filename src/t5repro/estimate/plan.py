@@ -243,7 +243,7 @@ class _Estimator:
         # A measured speed contains the time of memory; the table's peak does not.
         if rate.source == "table" and node.rule == "evaluate_predict":
             seconds = max(seconds, decoding_seconds(work, self.machine) / chips)
-        return work, rate, device_start(self.machine) + seconds, chips
+        return work, rate, device_start(self.machine, rate) + seconds, chips
 
     def _memory(self, node: Node) -> Memory | None:
         settings, kind = node.settings, self.machine.kind

@@ -1,4 +1,7 @@
-"""Speeds measured before a run: steps of each distinct training, on one chip of this machine."""
+"""Speeds measured before a run: steps of each distinct training, on one chip of this machine.
+
+On a CPU as many are measured at a time as a run takes: each is slower while others run.
+"""
 
 from collections.abc import Iterable
 
@@ -17,7 +20,8 @@ from t5repro.progress import announce
 def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, ...]:
     """Return the measured speed of every distinct training step of nodes.
 
-    A chip gets its share of a batch. The exchange of gradients between chips is not measured.
+    A chip gets its share of a batch. The exchange of gradients between chips is not measured. The
+    cores of a CPU are divided among as many trainings as have room, of those that the run has.
 
     Args:
         nodes: nodes of a run.
@@ -32,15 +36,17 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
             f"--probe measures CPUs and GPUs, not {machine.kind.name}; take the speeds from "
             "speed.csv of a short training, and name them with --rates"
         )
-    from t5repro.train.probe import step_seconds
+    from t5repro.train.probe import step_times
 
+    trainings = [
+        node for node in nodes if node.rule in TRAININGS and getattr(node.settings, node.rule).steps
+    ]
+    on_cpu = machine.kind.device == "cpu"
     rates: dict[tuple[float, ...], MeasuredRate] = {}
-    for node in nodes:
+    for node in trainings:
         settings = node.settings
-        if node.rule not in TRAININGS or not getattr(settings, node.rule).steps:
-            continue
-        on_cpu = machine.kind.device == "cpu"
         chips = min(machine.chips, settings.devices.intra_op_threads) if on_cpu else machine.chips
+        together = min(machine.chips // chips, len(trainings)) if on_cpu else 1
         shape = shape_of(node.rule, settings, chips)
         if shape in rates:
             continue
@@ -50,8 +56,8 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
             update={"kind": machine.kind.device, "steps_per_execution": 1, "mesh": MeshSettings()}
         )
         step = step_settings(settings, node.rule).model_copy(update={"devices": devices})
-        announce(f"probe: {node.label}, {rows} rows")
-        seconds = step_seconds(step, rows=rows)
+        announce(f"probe: {node.label}, {rows} rows, {together} at a time")
+        times = step_times(step, rows=rows, trainings=together)
         flops = step_work(node.rule, settings)
         rates[shape] = MeasuredRate(
             machine=machine.kind.name,
@@ -61,7 +67,8 @@ def probe_rates(nodes: Iterable[Node], machine: Machine) -> tuple[MeasuredRate, 
             flops_per_second=flops
             * rows
             / training.batch_size
-            / seconds
+            / times.step_seconds
             / (chips if on_cpu else 1),
+            start_seconds=times.start_seconds,
         )
     return tuple(rates.values())

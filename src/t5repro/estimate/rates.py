@@ -71,12 +71,14 @@ class Rate:
         source: where it is from.
         low: factor of the shortest plausible time.
         high: factor of the longest.
+        start_seconds: before the first step of a job with the model, where it was measured.
     """
 
     per_second: float
     source: Source
     low: float
     high: float
+    start_seconds: float | None = None
 
 
 class MeasuredRate(Section):
@@ -92,6 +94,8 @@ class MeasuredRate(Section):
     """Rows of a batch on a chip."""
     flops_per_second: float = Field(gt=0)
     """Model FLOPs of a chip in a second, as `speed.csv` states them, divided by the chips."""
+    start_seconds: float | None = Field(None, ge=0)
+    """Seconds until the first step is done, most of it compilation; absent: a constant."""
 
 
 class RatesFile(Section):
@@ -135,9 +139,9 @@ def read_mapping(path: Path, option: str) -> dict[str, object]:
     return value
 
 
-def device_start(machine: Machine) -> float:
+def device_start(machine: Machine, rate: Rate) -> float:
     """Return the seconds before the first step."""
-    return START[machine.kind.device]
+    return START[machine.kind.device] if rate.start_seconds is None else rate.start_seconds
 
 
 def device_rate(
@@ -160,13 +164,14 @@ def device_rate(
         measured: speeds of a file.
     """
     rates = [
-        (_distance(shape, (rate.d_model, rate.length, rate.rows_per_chip)), rate.flops_per_second)
+        (_distance(shape, (rate.d_model, rate.length, rate.rows_per_chip)), rate)
         for rate in measured
         # The file has speeds of training steps.
         if rate.machine == machine.kind.name and rule != "evaluate_predict"
     ]
     if rates:
-        return Rate(min(rates)[1], "rates", *FACTORS["rates"])
+        nearest = min(rates, key=lambda pair: pair[0])[1]
+        return Rate(nearest.flops_per_second, "rates", *FACTORS["rates"], nearest.start_seconds)
     fitting = [
         (_distance(shape, sample.shape), _flops_per_second(sample))
         for sample in samples
