@@ -1,8 +1,9 @@
 """Writes the charts over compute of a committed study's report as pictures for a page of docs/.
 
 Run ``python tools/study_pictures.py desk_scaling`` after the study was packed: `STUDY.svg` in
-`docs/images` is the loss, `STUDY-TASK.svg` a task. They have the report's light theme, and the
-legend below the drawing.
+`docs/images` is the loss, `STUDY-TASK.svg` a task. A study without a series of computes has one
+picture, the losses over the operations of each training. They have the report's light theme, and
+the legend below the drawing.
 """
 
 import argparse
@@ -14,11 +15,14 @@ from t5repro.report.charts import HEIGHT, LEFT, RIGHT, WIDTH
 
 ROOT = Path(__file__).parents[1]
 STYLE_SHEET = ROOT / "src/t5repro/report/report.css"
-FIGURE = re.compile(
-    r'<ul class="legend">((?:(?!</?ul).)*)</ul>\s*'
-    r'(<svg class="chart"[^>]* aria-labelledby="scaling-1(\S*)-t .*?</svg>)',
-    re.DOTALL,
-)
+FIGURES = [  # the first of these that a report has
+    re.compile(
+        r'<ul class="legend">((?:(?!</?ul).)*)</ul>\s*'
+        rf'(<svg class="chart"[^>]* aria-labelledby="{chart}(\S*)-t .*?</svg>)',
+        re.DOTALL,
+    )
+    for chart in ("scaling-1", "loss-operations")
+]
 ENTRY = re.compile(r'class="line (series-\d+)".*?</svg>(.*?)</li>', re.DOTALL)
 RULES = re.compile(r"^(?:\.(?:chart|line|dot|series-\d+)\b.*)$", re.MULTILINE)
 COLOUR = re.compile(r"--([a-z0-9]+): (#[0-9a-f]{6})")
@@ -38,12 +42,13 @@ def pictures(study: str) -> dict[str, bytes]:
     """Return file name -> bytes of each picture of a study.
 
     Args:
-        study: a folder of `studies/` whose report has one series of computes.
+        study: a folder of `studies/` whose report has at most one series of computes.
     """
     report = (ROOT / "studies" / study / "report.html").read_text(encoding="utf-8")
+    figures = next(filter(None, (figure.findall(report) for figure in FIGURES)), [])
     return {
         f"{study}{task}.svg": _picture(chart, ENTRY.findall(legend)).encode()
-        for legend, chart, task in FIGURE.findall(report)
+        for legend, chart, task in figures
     }
 
 

@@ -584,7 +584,7 @@ def test_a_table_has_the_numbers_of_its_studies(
 def test_the_pictures_are_the_charts_of_the_committed_report() -> None:
     found = study_pictures.pictures(SCALING)
     assert len(found) == 1 + len(scaling().gains)
-    for name, data in found.items():
+    for name, data in (found | study_pictures.pictures("desk_systems")).items():
         assert (ROOT / "docs/images" / name).read_bytes() == data
         assert f"](images/{name})" in page()
 

@@ -201,6 +201,7 @@ class Stack(SeededLayer):
             training: apply dropout.
         """
         biases, encoded_bias = self.biases(segments_BL, encoded_segments_BM, prefix_BL)
+        # XLA, which computes fused attention, adds gradients in the order of the program.
         if len(biases) < len(self.blocks) and not self.fused_attention:
             biases = for_each_reader(biases[0], len(self.blocks))
         # Rotary angles count from the start of the row; packed examples differ only by distances.
