@@ -37,14 +37,20 @@ from t5repro.report.scaling import Scaling, scalings
 from t5repro.report.scores_csv import read_csv
 from t5repro.report.titles import UNDEFINED, format_mean, metric_title, task_title
 
-SCALING, STUDY, OBJECTIVES, ADAPTERS, RECIPES = (
-    f"desk_{name}" for name in ("scaling", "study", "objectives", "adapters", "recipes")
+SCALING, STUDY, OBJECTIVES, ARCHITECTURES, ADAPTERS, RECIPES = STUDIES = tuple(
+    f"desk_{name}"
+    for name in ("scaling", "study", "objectives", "architectures", "adapters", "recipes")
 )
 SEEDS = ("", "_seed_1", "_seed_2")
 EN_DE, SST2, QQP = "wmt_en_de.bleu", "glue_sst2.accuracy", "glue_qqp.accuracy"
 GLUE = "glue.average"
-# FLOP/s of a core by positions of a row, 20 steps each, measured before the study ran.
-PROBED = {SCALING: {168: 52.2e9, 128: 53.5e9, 96: 56.1e9}, ADAPTERS: {168: 63.0e9, 96: 69.0e9}}
+# FLOP/s of a core by positions of a row, 20 steps each, measured before the study ran; and seconds
+# until the first step was done, where they were measured.
+PROBED = {
+    SCALING: {168: (52.2e9,), 128: (53.5e9,), 96: (56.1e9,)},
+    ARCHITECTURES: {168: (47.0e9, 10.8), 128: (50.9e9, 10.5), 96: (59.6e9, 10.5)},
+    ADAPTERS: {168: (63.0e9,), 96: (69.0e9,)},
+}
 NAMES = re.compile(  # with digits that are no figures
     r"\b[Tt]ables? \d+(?:(?:,| and| to|, and) \d+)*|\bT5\b|\bWMT14\b|\bMulti30k\b|\bSST-2\b|\bC4\b"
     r"|\bF1\b|\bUL2\b|\bnanoT5\b|\bSHA-256\b|\b95 %|\bseed 0\b|`[^`]*`|\]\([^)]*\)"
@@ -210,6 +216,26 @@ def method_table() -> list[list[str]]:
     return rows
 
 
+def architecture_rows() -> dict[str, str]:
+    """Return experiment -> row of table 2."""
+    experiments = settings_of(ARCHITECTURES).experiments
+    return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
+
+
+def architecture_table() -> list[list[str]]:
+    """Return of each architecture its size, loss and scores, and two averages of the paper."""
+    rows = []
+    for name, row in architecture_rows().items():
+        settings = settings_of_experiment(settings_of(ARCHITECTURES), name)
+        size = parameter_count(settings.model, settings.vocab.embedding_rows)
+        scores = [scores_of(ARCHITECTURES)[name, key] for key in (SST2, QQP, EN_DE)]
+        cells = [format_mean(held_out(ARCHITECTURES, name), digits=3)]
+        cells += [format_mean(values, digits=2) for values in scores]
+        cells += [f"{paper(row, 2, column):.2f}" for column in (GLUE, EN_DE)]
+        rows.append([f"`{name}`", f"{size:,}", *cells])
+    return rows
+
+
 def recipe_table() -> list[list[str]]:
     rows = []
     for name in ("baseline", "adamw_cosine", "per_layer_bias", "rotary", "swiglu"):
@@ -290,9 +316,14 @@ def estimates() -> dict[str, float]:
     rates = {
         study: [
             MeasuredRate(
-                machine="cpu", d_model=128, length=length, rows_per_chip=16, flops_per_second=speed
+                machine="cpu",
+                d_model=128,
+                length=length,
+                rows_per_chip=16,
+                flops_per_second=speed,
+                start_seconds=next(iter(start), None),
             )
-            for length, speed in speeds.items()
+            for length, (speed, *start) in speeds.items()
         ]
         for study, speeds in PROBED.items()
     }
@@ -304,7 +335,7 @@ def estimates() -> dict[str, float]:
 
 def cost_table() -> list[list[str]]:
     rows = []
-    for study in (SCALING, STUDY, OBJECTIVES, ADAPTERS, RECIPES):
+    for study in STUDIES:
         clock, processor = hours_of(study)
         measured = f"{processor:.1f}" if processor else UNDEFINED
         cells = [f"`{study}`", str(trainings_of(study)), f"{clock:.1f}", measured]
@@ -451,6 +482,50 @@ def objectives() -> list[str]:
     ]
 
 
+def glue_average(architecture: str) -> list[float]:
+    """Return the mean of SST-2 and of the mean of QQP's metrics, of each seed."""
+    scores = (scores_of(ARCHITECTURES)[architecture, key] for key in (SST2, QQP, "glue_qqp.f1"))
+    return [fmean([accuracy, fmean(qqp)]) for accuracy, *qqp in zip(*scores, strict=True)]
+
+
+def architectures() -> list[str]:
+    """The architectures of table 2."""
+    first, shared, half, language_model, prefix = architecture_rows()
+    losses = {name: held_out(ARCHITECTURES, name) for name in architecture_rows()}
+    gaps = {name: welch(losses[name], losses[first]) for name in losses if name != first}
+    beyond = {name for name, gap in gaps.items() if gap.value > (gap.margin or 0)}
+    assert min(gap.value for gap in gaps.values()) > 0
+    assert beyond == {shared, half}
+    shown = {name: f"{gaps[name].value:.3f} ± {gaps[name].margin:.3f}" for name in beyond}
+    sst2 = {name: scores_of(ARCHITECTURES)[name, SST2] for name in architecture_rows()}
+    better = difference(ARCHITECTURES, SST2, first, shared)
+    assert better.value > (better.margin or 0)
+    others = [score for name in sst2 if name != shared for score in sst2[name]]
+    in_paper = {name: paper(row, 2, GLUE) for name, row in architecture_rows().items()}
+    assert sorted(in_paper, key=in_paper.__getitem__, reverse=True)[:2] == [first, shared]
+    assert min(in_paper, key=in_paper.__getitem__) == language_model
+    for name in (half, language_model, prefix):
+        gap = welch(glue_average(name), glue_average(shared))
+        assert gap.value > (gap.margin or 0), name
+    behind = [difference(ARCHITECTURES, key, first, language_model) for key in (SST2, EN_DE)]
+    assert all(abs(gap.value) < (gap.margin or 0) for gap in behind)
+    settings = settings_of(ARCHITECTURES)
+    published = load_settings({}).model
+    assert settings_of_experiment(settings, half).model.num_encoder_layers == 1
+    return [
+        f"pre-trained for {settings.pretrain.steps:,} steps",
+        f"has 6 of {published.num_encoder_layers}",
+        f"{shown[shared]} nats a target token below the one with shared weights and "
+        f"{shown[half]} below half",
+        f"it is {interval(better)} points better than with shared weights",
+        f"SST-2 ends at {extremes(sst2[shared], 1)} % with them, at {extremes(others, 1)} % with",
+        f"{interval(behind[0])} points below the encoder–decoder in SST-2, {interval(behind[1])} "
+        "BLEU",
+        f"in GLUE {in_paper[language_model]:.2f} against {in_paper[first]:.2f}",
+        f"After {settings.pretrain.steps:,} steps [pre-training",
+    ]
+
+
 def methods() -> list[str]:
     """The fine-tuning methods of table 10."""
     adapters = [name for name in METHODS if name.startswith("adapters_")]
@@ -512,9 +587,9 @@ def recipes() -> list[str]:
 def cost() -> list[str]:
     short = [
         f"{100 * (1 - estimates()[study] / hours_of(study)[1]):.0f}"
-        for study in (SCALING, ADAPTERS)
+        for study in (SCALING, ARCHITECTURES, ADAPTERS)
     ]
-    return [f"their estimates are {short[0]} and {short[1]} % short"]
+    return [f"their estimates are {short[0]}, {short[1]} and {short[2]} % short"]
 
 
 def power() -> list[str]:
@@ -542,7 +617,9 @@ def data() -> list[str]:
     ]
 
 
-CLAIMS = (set_up, compute, worth, objectives, methods, recipes, power, cost, data)
+CLAIMS = (
+    set_up, compute, worth, objectives, architectures, methods, recipes, power, cost, data,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("claims", CLAIMS, ids=lambda claims: claims.__name__)
@@ -565,6 +642,8 @@ def test_no_number_of_the_page_is_unchecked() -> None:
         ("What pre-training is worth", 0, study_table),
         ("The objectives of table 4", 0, objective_table),
         ("The objectives of table 4", 1, partial(order_table, OBJECTIVES, 4)),
+        ("The architectures of table 2", 0, architecture_table),
+        ("The architectures of table 2", 1, partial(order_table, ARCHITECTURES, 2)),
         ("The fine-tuning methods of table 10", 0, method_table),
         ("The fine-tuning methods of table 10", 1, partial(order_table, ADAPTERS, 10)),
         ("Later recipes", 0, recipe_table),
@@ -589,7 +668,7 @@ def test_the_pictures_are_the_charts_of_the_committed_report() -> None:
         assert f"](images/{name})" in page()
 
 
-def test_the_study_of_methods_has_the_weights_of_the_study_of_compute() -> None:
+def test_studies_with_a_pretraining_of_the_study_of_compute_have_its_weights() -> None:
     """Made again by later code, on another day: equal to the byte."""
 
     def weights(study: str, experiment: str) -> str:
@@ -602,3 +681,4 @@ def test_the_study_of_methods_has_the_weights_of_the_study_of_compute() -> None:
 
     for seed in SEEDS:
         assert weights(ADAPTERS, f"all_parameters{seed}") == weights(SCALING, f"steps_2000{seed}")
+        assert weights(ARCHITECTURES, f"baseline{seed}") == weights(SCALING, f"steps_1000{seed}")
