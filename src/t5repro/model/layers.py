@@ -94,21 +94,6 @@ def _products_and_gradients(x: Tensor, rows: Tensor) -> tuple[Tensor, Callable[.
     return ops.matmul(x, ops.transpose(rows)), gradient
 
 
-def for_each_reader(x: Tensor, readers: int) -> list[Tensor]:
-    """Return an array once for each of three or more readers, whose gradients add up one by one.
-
-    TensorFlow adds three and more gradients of one array by `AddN`, which begins with the first
-    that nothing else needs any more: the order, and so the last bits, depend on which operation
-    ended first (D-043). Here each array has two gradients, that of its reader and that of the next.
-    """
-    arrays = [x]
-    for number in range(1, readers):
-        # Every second one has another shape: Grappler would join sums that follow each other.
-        x = ops.expand_dims(x, 0) if number % 2 else ops.squeeze(x, 0)
-        arrays.append(ops.squeeze(x, 0) if number % 2 else x)
-    return arrays
-
-
 def inverse_root(x: Tensor) -> Tensor:
     """Return 1 / sqrt(x) for x > 0, with the same bits on every x86-64 CPU.
 

@@ -19,8 +19,9 @@ from keras.config import floatx
 
 from t5repro.config.sections.model import ModelSettings
 from t5repro.model.attention import Attention
+from t5repro.model.gradient_order import for_each_reader
 from t5repro.model.initial_values import initial_matrix, normal
-from t5repro.model.layers import Tensor, for_each_reader
+from t5repro.model.layers import Tensor
 
 
 class Relations(NamedTuple):

@@ -22,14 +22,8 @@ from t5repro.model.attention import (
 )
 from t5repro.model.block import Block, relative_bias_layer
 from t5repro.model.fused_attention import RowBias, row_bias
-from t5repro.model.layers import (
-    RMSNorm,
-    SeededLayer,
-    Tensor,
-    dropout_layer,
-    for_each_reader,
-    norm_layer,
-)
+from t5repro.model.gradient_order import for_each_reader
+from t5repro.model.layers import RMSNorm, SeededLayer, Tensor, dropout_layer, norm_layer
 from t5repro.model.learned_positions import LearnedPositions, positions_in_segments
 from t5repro.model.rotary import Rotation, rotation
 
