@@ -38,6 +38,12 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
+def pretraining_of(study: Settings, name: str) -> dict[str, Any]:
+    """Return what decides the weights of an experiment's pre-training."""
+    pretrain = settings_of_experiment(study, name).pretrain
+    return pretrain.model_dump(exclude=INTERVALS)
+
+
 def first_seeds(run: Settings) -> list[Experiment]:
     """Return the experiments, without their second and third seeds."""
     return [one for one in run.experiments if "_seed_" not in one.name]
@@ -162,11 +168,7 @@ def test_the_architectures_of_table_2_are_those_of_the_rows_in_the_study_of_comp
     assert baseline.change == {"seed": 0}
     for one in others:
         assert one.change == changes[one.row], one.name
-    ours, theirs = (
-        settings_of_experiment(study, name).pretrain.model_dump(exclude=INTERVALS)
-        for study, name in ((architectures, "baseline"), (scaling, "steps_1000"))
-    )
-    assert ours == theirs
+    assert pretraining_of(architectures, "baseline") == pretraining_of(scaling, "steps_1000")
     for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
         assert getattr(architectures, name) == getattr(scaling, name), name
 
@@ -181,11 +183,7 @@ def test_the_methods_of_table_10_start_from_a_pretraining_of_the_study_of_comput
     for one in first_seeds(methods)[1:]:
         change = {key: value for key, value in one.change.items() if key != "seed"}
         assert change == paper[one.row], one.name
-    ours, theirs = (
-        settings_of_experiment(run, name).pretrain.model_dump(exclude=INTERVALS)
-        for run, name in ((methods, "all_parameters"), (scaling, "steps_2000"))
-    )
-    assert ours == theirs
+    assert pretraining_of(methods, "all_parameters") == pretraining_of(scaling, "steps_2000")
     group = scaling.finetune.groups["wmt_en_de"]
     assert methods.finetune.steps == group["finetune.steps"]
     assert methods.finetune.learning_rate.factor == group["finetune.learning_rate.factor"]

@@ -198,12 +198,14 @@ def order_table(study: str, number: int) -> list[list[str]]:
     ]
 
 
+def rows_of_the_paper(study: str) -> dict[str, str]:
+    """Return experiment -> the row of the paper that it repeats."""
+    experiments = settings_of(study).experiments
+    return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
+
+
 WIDTHS = (32, 128, 512, 2048)
-METHODS = {  # experiment -> row of table 10
-    one.name: "All parameters" if one.name == "all_parameters" else one.row
-    for one in load_committed(ADAPTERS).experiments
-    if "_seed_" not in one.name
-}
+METHODS = rows_of_the_paper(ADAPTERS) | {"all_parameters": "All parameters"}
 
 
 def method_table() -> list[list[str]]:
@@ -216,16 +218,10 @@ def method_table() -> list[list[str]]:
     return rows
 
 
-def architecture_rows() -> dict[str, str]:
-    """Return experiment -> row of table 2."""
-    experiments = settings_of(ARCHITECTURES).experiments
-    return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
-
-
 def architecture_table() -> list[list[str]]:
     """Return of each architecture its size, loss and scores, and two averages of the paper."""
     rows = []
-    for name, row in architecture_rows().items():
+    for name, row in rows_of_the_paper(ARCHITECTURES).items():
         settings = settings_of_experiment(settings_of(ARCHITECTURES), name)
         size = parameter_count(settings.model, settings.vocab.embedding_rows)
         scores = [scores_of(ARCHITECTURES)[name, key] for key in (SST2, QQP, EN_DE)]
@@ -490,18 +486,19 @@ def glue_average(architecture: str) -> list[float]:
 
 def architectures() -> list[str]:
     """The architectures of table 2."""
-    first, shared, half, language_model, prefix = architecture_rows()
-    losses = {name: held_out(ARCHITECTURES, name) for name in architecture_rows()}
+    rows = rows_of_the_paper(ARCHITECTURES)
+    first, shared, half, language_model, prefix = rows
+    losses = {name: held_out(ARCHITECTURES, name) for name in rows}
     gaps = {name: welch(losses[name], losses[first]) for name in losses if name != first}
     beyond = {name for name, gap in gaps.items() if gap.value > (gap.margin or 0)}
     assert min(gap.value for gap in gaps.values()) > 0
     assert beyond == {shared, half}
     shown = {name: f"{gaps[name].value:.3f} ± {gaps[name].margin:.3f}" for name in beyond}
-    sst2 = {name: scores_of(ARCHITECTURES)[name, SST2] for name in architecture_rows()}
+    sst2 = {name: scores_of(ARCHITECTURES)[name, SST2] for name in rows}
     better = difference(ARCHITECTURES, SST2, first, shared)
     assert better.value > (better.margin or 0)
     others = [score for name in sst2 if name != shared for score in sst2[name]]
-    in_paper = {name: paper(row, 2, GLUE) for name, row in architecture_rows().items()}
+    in_paper = {name: paper(row, 2, GLUE) for name, row in rows.items()}
     assert sorted(in_paper, key=in_paper.__getitem__, reverse=True)[:2] == [first, shared]
     assert min(in_paper, key=in_paper.__getitem__) == language_model
     for name in (half, language_model, prefix):

@@ -10,7 +10,7 @@ def for_each_reader(x: Tensor, readers: int) -> list[Tensor]:
 
     TensorFlow adds three and more gradients of one array by `AddN`, which begins with the first
     that nothing else needs any more: the order, and so the last bits, depend on which operation
-    ended first (D-043). Here each array has two gradients, that of its reader and that of the next.
+    ended first (D-043). Here each array has two gradients: its reader's and the next array's.
     """
     arrays = [x]
     for number in range(1, readers):
