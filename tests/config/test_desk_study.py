@@ -21,6 +21,7 @@ SIZES = {  # of an experiment, in proportion to the run
     "model.num_decoder_layers",
 }
 
+OWN = {"include", "run", "pretrain", "experiments"}  # of a study that changes pre-training only
 INTERVALS = {"checkpoint_every_steps", "log_every_steps"}  # none changes a weight
 
 
@@ -87,11 +88,27 @@ def test_an_experiment_changes_what_that_of_the_papers_row_changes(run: Settings
             assert changes == expected, one.name
 
 
-def test_repeated_text_is_repeated_as_often_as_in_the_paper(run: Settings) -> None:
-    for repeats in (64, 256, 1024):
-        pretrain = settings_of_experiment(run, f"repeats_{repeats}").pretrain
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("desk_study_rows", (64, 256, 1024)), ("desk_repeats", (64, 256, 1024, 4096))],
+)
+def test_repeated_text_is_repeated_as_often_as_in_the_paper(
+    name: str, numbers: tuple[int, ...]
+) -> None:
+    study = load_committed(name)
+    for repeats in numbers:
+        pretrain = settings_of_experiment(study, f"repeats_{repeats}").pretrain
         tokens = pretrain.steps * pretrain.batch_size * pretrain.inputs_length
         assert tokens / pretrain.unique_tokens == repeats
+
+
+def test_the_repeats_of_table_9_start_from_the_baseline_of_the_architectures() -> None:
+    repeats = load_committed("desk_repeats")
+    assert set(values_of("configs/desk_repeats.yaml")) == {"include", "run", "experiments"}
+    tables = {rows_named(one.row)[0].table for one in first_seeds(repeats)[1:]}
+    assert tables == {9}
+    architectures = load_committed("desk_architectures")
+    assert pretraining_of(repeats, "baseline") == pretraining_of(architectures, "baseline")
 
 
 def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
@@ -106,8 +123,7 @@ def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets
     run: Settings,
 ) -> None:
     alone, study = load_committed("desk_objectives"), load_committed("desk_study")
-    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
-        assert getattr(alone, name) == getattr(study, name), name
+    assert set(values_of("configs/desk_objectives.yaml")) == OWN
     changed = {"steps", "targets_length", "learning_rate", "checkpoint_every_steps",
                "validation_every_steps"}  # fmt: skip
     assert alone.pretrain.model_dump(exclude=changed) == study.pretrain.model_dump(exclude=changed)
@@ -123,8 +139,7 @@ def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_cha
     run: Settings,
 ) -> None:
     recipes, study = load_committed("desk_recipes"), load_committed("desk_study")
-    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
-        assert getattr(recipes, name) == getattr(study, name), name
+    assert set(values_of("configs/desk_recipes.yaml")) == OWN
     changed = {"steps", "learning_rate", "checkpoint_every_steps", "validation_every_steps"}
     assert recipes.pretrain.model_dump(exclude=changed) == study.pretrain.model_dump(
         exclude=changed
@@ -142,8 +157,7 @@ def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_cha
 
 def test_the_computes_of_the_law_are_five_over_a_factor_of_30_and_change_nothing_else() -> None:
     scaling, study = load_committed("desk_scaling"), load_committed("desk_study")
-    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "evaluate"):
-        assert getattr(scaling, name) == getattr(study, name), name
+    assert set(values_of("configs/desk_scaling.yaml")) == OWN | {"tasks", "finetune"}
     assert set(scaling.tasks.names) < set(study.tasks.names)
     untrained, *trained = first_seeds(scaling)
     assert untrained.change["pretrain.steps"] == 0
@@ -169,8 +183,7 @@ def test_the_architectures_of_table_2_are_those_of_the_rows_in_the_study_of_comp
     for one in others:
         assert one.change == changes[one.row], one.name
     assert pretraining_of(architectures, "baseline") == pretraining_of(scaling, "steps_1000")
-    for name in ("data", "corpus", "c4", "vocab", "tokens", "model", "tasks", "finetune"):
-        assert getattr(architectures, name) == getattr(scaling, name), name
+    assert set(values_of("configs/desk_architectures.yaml")) == OWN
 
 
 def test_the_methods_of_table_10_start_from_a_pretraining_of_the_study_of_compute() -> None:

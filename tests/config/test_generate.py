@@ -36,3 +36,4 @@ def test_the_editor_schema_accepts_the_short_forms_of_a_run_file(
         references = [form["$ref"] for form in entries["items"]["anyOf"]]
         assert references == [f"#/$defs/{name}" for name in forms]
         assert set(forms) <= set(schema["$defs"])
+    assert schema["properties"]["include"]["items"] == {"type": "string"}

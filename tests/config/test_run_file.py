@@ -7,7 +7,7 @@ import pytest
 from checkout import ROOT
 
 from t5repro.config import setting_names, validation
-from t5repro.config.load import load_run_file, load_settings
+from t5repro.config.load import load_run_file, load_run_files, load_settings
 from t5repro.config.run_file import included_files, read_sources
 from t5repro.errors import SettingsError
 
@@ -36,13 +36,96 @@ def refusal(tmp_path: Path, text: str) -> str:
     return str(refused.value).removeprefix(str(path))
 
 
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_run_file_changes_the_files_that_it_includes(tmp_path: Path) -> None:
+    base = written(
+        tmp_path / "base.yaml",
+        "run.name: base\npretrain: {steps: 7, batch_size: 4}\n"
+        "finetune.groups: {a: {tasks.names: [glue_cola]}}\nexperiments: [{name: x}, {name: y}]\n",
+    )
+    middle = written(
+        tmp_path / "middle.yaml", f"include: [{base}]\nrun: {{name: middle}}\npretrain.steps: 8\n"
+    )
+    own = written(
+        tmp_path / "own.yaml",
+        f"include: [{middle}]\npretrain: {{batch_size: 5}}\nfinetune.groups: {{}}\n"
+        "experiments: [{name: z}]\n",
+    )
+    settings = load_run_file(own)
+    assert (settings.run.name, settings.pretrain.steps, settings.pretrain.batch_size) == (
+        "middle",
+        8,
+        5,
+    )
+    assert not settings.finetune.groups
+    assert [experiment.name for experiment in settings.experiments] == ["z"]
+    # The same as all of them after `--configfile`.
+    for path in (middle, own):
+        path.write_text(path.read_text().partition("\n")[2])
+    assert load_run_files([base, middle, own]) == settings
+
+
+def test_the_files_that_a_run_file_reads_are_its_included_ones_and_those_of_its_sources(
+    tmp_path: Path,
+) -> None:
+    base = written(
+        tmp_path / "base.yaml", "data.sources: [{include: configs/sources/crawl_2019_18.yaml}]\n"
+    )
+    own = written(tmp_path / "own.yaml", f"include: [{base}]\nseed: 1\n")
+    assert included_files(own) == [base, Path("configs/sources/crawl_2019_18.yaml")]
+    replaced = written(tmp_path / "replaced.yaml", f"include: [{base}]\ndata.sources: []\n")
+    assert included_files(replaced) == [base]
+    assert included_files(written(tmp_path / "none.yaml", "seed: 1\n")) == []
+
+
+def test_a_fault_in_an_included_file_is_named_there(tmp_path: Path) -> None:
+    base = written(tmp_path / "base.yaml", "seed: 1\npretrain.steps: -1\n")
+    own = written(tmp_path / "own.yaml", f"include: [{base}]\nseed: x\n")
+    with pytest.raises(SettingsError) as refused:
+        load_run_file(own)
+    assert f"{base}:2: setting 'pretrain.steps'" in str(refused.value)
+    assert f"{own}:2: setting 'seed'" in str(refused.value)
+
+
+def test_an_included_file_that_cannot_be_used_is_named_with_the_line_of_the_include(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.yaml"
+    assert refusal(tmp_path, "seed: 1\ninclude: configs/demo.yaml\n") == (
+        ":2: include is 'configs/demo.yaml'; it must be a list of run files, such as "
+        "[configs/base.yaml]"
+    )
+    assert refusal(tmp_path, "\ninclude: [configs/none.yaml]\n") == (
+        ":2: configs/none.yaml is missing; run files are in configs/"
+    )
+    assert refusal(tmp_path, f"include: [{path}]\n").startswith(
+        f":1: {path} includes {path}; a run file cannot include itself"
+    )
+    broken = written(tmp_path / "broken.yaml", "seed: 1\nseed: 2\n")
+    assert refusal(tmp_path, f"include: [{broken}]\n").startswith(
+        f":1: {broken}:2: 'seed' is set twice"
+    )
+
+
+def test_a_later_budget_replaces_earlier_steps_and_the_other_way_round(tmp_path: Path) -> None:
+    steps = written(tmp_path / "steps.yaml", "pretrain.steps: 7\n")
+    budget = written(tmp_path / "budget.yaml", "pretrain.flops: 1.0e+17\n")
+    assert load_run_files([steps, budget]) == load_run_file(budget)
+    assert load_run_files([budget, steps]) == load_run_file(steps)
+    assert load_run_file(steps, {"pretrain": {"flops": 1.0e17}}) == load_run_file(budget)
+    with pytest.raises(SettingsError, match="remove one of the two"):
+        load_run_file(written(tmp_path / "both.yaml", "pretrain: {steps: 7, flops: 1.0e+17}\n"))
+
+
 def test_an_included_file_is_replaced_by_its_entries() -> None:
     path = "configs/sources/crawl_2019_18.yaml"
     values = {"data.sources": [SOURCE, {"include": path}, SOURCE]}
     sources = load_settings(values).model_dump(mode="json")["data"]["sources"]
     assert sources == [SOURCE, *read_sources(Path(path)), SOURCE]
-    assert included_files(values) == [Path(path)]
-    assert included_files({"data": {"sources": [SOURCE]}}) == included_files({}) == []
 
 
 def test_tasks_select_the_entries_with_their_files() -> None:

@@ -14,6 +14,7 @@ from t5repro.config.baseline import baseline_changes
 from t5repro.config.decisions import TABLE, decision_files
 from t5repro.config.descriptions import describe_sections
 from t5repro.config.load import load_settings
+from t5repro.config.origins import INCLUDE
 from t5repro.config.presets.page import presets_page
 from t5repro.config.presets.table import names
 from t5repro.config.run_file import ExperimentForEach, IncludedSources
@@ -73,6 +74,11 @@ def _editor_schema() -> dict[str, Any]:
     describe_sections()
     schema = Settings.model_json_schema()
     schema["properties"]["use"]["items"] = {"enum": names(), "type": "string"}
+    schema["properties"][INCLUDE] = {
+        "description": "Run files that this one changes, such as `configs/base.yaml`.",
+        "items": {"type": "string"},
+        "type": "array",
+    }
     sources = schema["$defs"]["DataSettings"]["properties"]["sources"]
     experiments = schema["properties"]["experiments"]
     for entries, short_form in ((sources, IncludedSources), (experiments, ExperimentForEach)):
@@ -87,7 +93,8 @@ def _page() -> str:
         "# Settings",
         "",
         "Generated from `src/t5repro/config/sections`. Values are those of the paper's baseline; a",
-        "run file in `configs/` contains only settings that it changes, nested or dotted.",
+        "run file in `configs/` contains only settings that it changes, nested or dotted: of these,",
+        "or of the run files that it names in `include`.",
     ]
     section = None
     for name, field in leaves():

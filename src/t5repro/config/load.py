@@ -20,7 +20,7 @@ from t5repro.config.run_file import expand
 from t5repro.config.schema import Settings
 from t5repro.config.sections.data import RawFiles
 from t5repro.config.task_files import check_file_names, check_own_names
-from t5repro.config.tree import merge, merged, nested
+from t5repro.config.tree import merged
 from t5repro.config.unread import check_stated
 from t5repro.config.withdrawn import read_files
 from t5repro.config.withdrawn_files import without_withdrawn
@@ -73,8 +73,7 @@ def load_settings(
         SettingsError: a setting is unknown or invalid. The message states its value, the allowed
             values and the nearest existing name.
     """
-    change = nested(values)
-    merge(change, nested(overrides or {}))
+    change = merged([values, overrides or {}])
     entries = expand(change)
     state_no_tasks(change)
     # All values of the baseline: a run file may set a part of a section that has its own defaults.

@@ -5,14 +5,15 @@ PyYAML keeps the line of every node. `Origins` maps the path of a setting to its
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from t5repro.config.bounded_yaml import construct, read_node, set_twice
+from t5repro.config.project_files import project_file
 from t5repro.errors import Keys, SettingsError
 from t5repro.files import read_file
 
@@ -32,6 +33,7 @@ FREE_KEYS = {
 OF_SETTINGS = {"change", "groups"}
 
 COMMAND_LINE = "--config"
+INCLUDE = "include"  # key of a run file: the run files that it changes
 NAME = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*")
 UNDOTTED = {"seed", "experiments"}  # settings without a dot; other single words are prose
 
@@ -84,6 +86,50 @@ def read_with_lines(path: Path) -> tuple[dict[str, Any], dict[Keys, int]]:
     return values, lines
 
 
+class Part(NamedTuple):
+    """A run file, without its `include`.
+
+    Attributes:
+        file: its name.
+        values: its settings, nested or dotted.
+        lines: the line of every key and list entry.
+    """
+
+    file: str
+    values: dict[str, Any]
+    lines: dict[Keys, int]
+
+
+def read_parts(files: Iterable[str], including: tuple[str, ...] = ()) -> Iterator[Part]:
+    """Yield run files, each after those that it includes.
+
+    Args:
+        files: names of run files.
+        including: the run files that include these, the outermost first.
+
+    Raises:
+        SettingsError: a file cannot be read, `include` is not a list of files, or a file includes
+            itself.
+    """
+    for file in files:
+        if file in including:
+            chain = " includes ".join((*including, file))
+            raise SettingsError(f"{chain}; a run file cannot include itself: remove one of them")
+        values, lines = read_with_lines(Path(file))
+        included = values.pop(INCLUDE, [])
+        if not isinstance(included, list) or not all(isinstance(name, str) for name in included):
+            raise SettingsError(
+                f"{file}:{lines[INCLUDE,]}: {INCLUDE} is {included!r}; it must be a list of run "
+                "files, such as [configs/base.yaml]"
+            )
+        names = [str(project_file(Path(name))) for name in included]
+        try:
+            yield from read_parts(names, (*including, file))
+        except SettingsError as error:
+            raise SettingsError(f"{file}:{lines[INCLUDE,]}: {error}") from error
+        yield Part(file, values, lines)
+
+
 def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
     leaf_lines: dict[Keys, int] = {}
     for keys, line, is_leaf in _nodes(root, (), free=False, file=file):
@@ -132,10 +178,10 @@ class Origins:
     """Files and lines of the settings of a run.
 
     Attributes:
-        values: settings of each file, so that none is parsed twice.
+        values: settings of each file and of those that it includes, so that none is parsed twice.
 
     Args:
-        files: run files. Later ones replace settings of earlier ones.
+        files: run files. Later ones replace settings of earlier ones, and of those they include.
         overrides: settings of the command line, nested or dotted. They replace the files'.
 
     Raises:
@@ -147,8 +193,7 @@ class Origins:
         self.values: list[dict[str, Any]] = []
         self._origins: dict[Keys, str] = {}
         self._experiments: dict[str, Keys] = {}
-        for file in self.files:
-            values, lines = read_with_lines(Path(file))
+        for file, values, lines in read_parts(self.files):
             self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))

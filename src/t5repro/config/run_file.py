@@ -11,11 +11,11 @@ from pydantic import Field
 
 from t5repro.config.bounded_yaml import parse_yaml
 from t5repro.config.field import Name, Section
-from t5repro.config.origins import FREE_KEYS
+from t5repro.config.origins import FREE_KEYS, read_parts
 from t5repro.config.project_files import project_file
 from t5repro.config.schema import Experiment
 from t5repro.config.sections.data import RawFiles
-from t5repro.config.tree import lookup, nested
+from t5repro.config.tree import lookup, merged
 from t5repro.config.validation import validate
 from t5repro.errors import Keys, SettingsError, nearest
 from t5repro.files import read_file
@@ -115,10 +115,17 @@ def _combined(change: Mapping[str, Any], addition: Mapping[str, Any]) -> dict[st
     return combined
 
 
-def included_files(values: Mapping[str, Any]) -> list[Path]:
-    """Return the files that `data.sources` of a run file includes."""
-    entries = lookup(nested(values), "data", "sources") or []
-    return [Path(entry["include"]) for entry in entries if "include" in entry]
+def included_files(path: Path) -> list[Path]:
+    """Return the files that a run file includes: other run files, and those of `data.sources`.
+
+    Raises:
+        SettingsError: a run file cannot be read.
+    """
+    *included, own = read_parts([path.as_posix()])
+    tree = merged(part.values for part in (*included, own))
+    entries = lookup(tree, "data", "sources") or []
+    sources = [Path(entry["include"]) for entry in entries if "include" in entry]
+    return [*(Path(part.file) for part in included), *sources]
 
 
 def read_sources(path: Path) -> list[dict[str, Any]]:

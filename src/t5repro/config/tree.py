@@ -6,6 +6,9 @@ from typing import Any
 from t5repro.config.origins import FREE_KEYS
 from t5repro.errors import Keys, SettingsError
 
+# Settings of `pretrain` that stand for each other: a later file replaces both.
+ALTERNATIVES = (("steps", "flops"), ("flops", "steps"))
+
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` with dotted keys expanded: ``{"a.b": 1}`` becomes ``{"a": {"b": 1}}``.
@@ -36,8 +39,16 @@ def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """
     tree: dict[str, Any] = {}
     for values in trees:
-        merge(tree, nested(values))
+        change = nested(values)
+        _remove_replaced(tree, change)
+        merge(tree, change)
     return tree
+
+
+def _remove_replaced(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    for stated, other in ALTERNATIVES:
+        if lookup(change, "pretrain", stated) is not None and lookup(tree, "pretrain", other):
+            del tree["pretrain"][other]
 
 
 def merge(tree: dict[str, Any], change: Mapping[str, Any]) -> None:

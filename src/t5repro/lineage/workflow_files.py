@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.origins import read_yaml
 from t5repro.config.run_file import included_files
 from t5repro.config.withdrawn import FILES
 from t5repro.files import sha256_of
@@ -99,7 +98,7 @@ def run_file() -> RunFile | None:
         return None
     values = json.loads(text)
     names = [Path(name) for name in values["names"]]
-    included = [path for name in names for path in included_files(read_yaml(name))]
+    included = [path for name in names for path in included_files(name)]
     paths = [*names, *included, FILES]
     return RunFile(
         names=[redact_path(name) for name in names],

@@ -19,7 +19,6 @@ import yaml
 from t5repro.artifacts import HISTORY, METRICS, WEIGHTS
 from t5repro.config import experiments
 from t5repro.config.field import Section
-from t5repro.config.origins import read_yaml
 from t5repro.config.project_files import SNAKEFILE
 from t5repro.config.reproducibility import EXACT, Reproducibility, training_reproducibility
 from t5repro.config.run_file import included_files
@@ -260,7 +259,7 @@ def pipeline_text(
 
 
 def _settings_stage(settings: Settings, run_file: Path, profile: str) -> dict[str, Any]:
-    included = [path.as_posix() for path in included_files(read_yaml(run_file))]
+    included = [path.as_posix() for path in included_files(run_file)]
     # DVC cannot watch an installed package: its code is then compared at every `dvc repro`.
     has_sources = Path(SOURCES).is_dir()
     code = {} if has_sources else {"always_changed": True}

@@ -25,7 +25,7 @@ experiments:
 
 Of each group at most one preset is in force. A preset of an experiment replaces the one of the run
 without a trace. To add a preset, add an entry to the dictionary of its group. A fragment of your
-own may also be one more run file after `--configfile`.
+own is a run file that others `include`.
 
 ## Which value is used
 
