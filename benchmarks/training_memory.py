@@ -29,7 +29,9 @@ def training(batch_size: int, inputs: int, targets: int, **pretrain: Any) -> dic
 def t5(d_model: int, layers: int, **model: Any) -> dict[str, Any]:
     """Return the settings of a small shape of T5 and of a small vocabulary."""
     heads = {"d_kv": 32, "num_heads": d_model // 32}
-    blocks = {"num_encoder_layers": layers, "num_decoder_layers": layers}
+    blocks = {"num_decoder_layers": layers}
+    if "architecture" not in model:
+        blocks["num_encoder_layers"] = layers
     return {
         "vocab": {"vocab_size": 2_400},
         "model": {"d_model": d_model, "d_ff": 4 * d_model, **heads, **blocks, **model},

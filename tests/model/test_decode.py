@@ -74,6 +74,27 @@ def test_rows_that_imported_weights_lack_are_never_written(make_model, inputs, t
     assert found.max() < rows
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_no_product_of_a_step_has_a_single_row(model, inputs, monkeypatch, width):
+    from t5repro.model.beam import beam_graph
+    from t5repro.model.decode import greedy_graph
+
+    rows, logits = [], model.logits
+
+    def noted(decoded, *arguments):
+        rows.append(decoded.shape[0] * decoded.shape[1])
+        return logits(decoded, *arguments)
+
+    monkeypatch.setattr(model, "logits", noted)
+    arrays = inputs[:1], np.ones_like(inputs[:1])
+    if width == 1:
+        found = greedy_graph(model, *arrays, max_decode_length=STEPS)
+    else:
+        found = beam_graph(model, *arrays, max_decode_length=STEPS, width=2, length_penalty=0.6)
+    assert found.shape == (1, STEPS)
+    assert set(rows) == {2 * width}
+
+
 def test_a_single_row_has_the_answer_that_it_has_beside_a_copy(model, inputs):
     # A product with one row is divided by the size of the CPU's cache, so there must be none.
     beside_a_copy = greedy(model, np.repeat(inputs[:1], 2, axis=0), max_decode_length=STEPS)

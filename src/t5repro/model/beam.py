@@ -94,18 +94,16 @@ def beam_graph(
     length_penalty: float,
 ) -> Tensor:
     """Return the ids of `beam_search`, in operations of the backend."""
+    encoded = model.decoding.encode(encoder_ids_BM, encoder_segments_BM).of_two_rows_or_more()
     search = _Search(
-        model,
-        model.decoding.encode(encoder_ids_BM, encoder_segments_BM),
-        steps=max_decode_length,
-        width=width,
-        length_penalty=length_penalty,
+        model, encoded, steps=max_decode_length, width=width, length_penalty=length_penalty
     )
-    first = search.first(ops.shape(encoder_ids_BM)[0])
+    first = search.first(ops.shape(encoded.first_ids)[0])
     pools = _Pools(*ops.while_loop(search.unfinished, search.grow, first)[: len(_Pools._fields)])
     # Rows in which nothing ended within the steps return their best alive answer.
     has_answer_B1 = ops.any(pools.ended_BW, axis=1)[:, None]
-    return ops.where(has_answer_B1, pools.finished_BWT[:, 0], pools.ids_BWT[:, 0])
+    ids_BT = ops.where(has_answer_B1, pools.finished_BWT[:, 0], pools.ids_BWT[:, 0])
+    return ids_BT[: ops.shape(encoder_ids_BM)[0]]
 
 
 class _Pools(NamedTuple):
@@ -175,7 +173,8 @@ class _Search:
         self.model, self.encoded = model, encoded
         self.steps, self.width, self.length_penalty = steps, width, length_penalty
         self.biases_THT = model.decoding.answer_biases(steps)
-        self.output_DV = model.output()
+        rows = encoded.segments.shape[0]
+        self.output_DV = model.output_of_steps(rows and rows * width)
 
     def first(self, batch: Tensor) -> tuple[Tensor, ...]:
         """Return the variables before the first step."""

@@ -92,15 +92,11 @@ def call_compiled(
     program = (key, *(network.form for network in networks), *map(id, networks[1:]))
     if program not in graphs:
         graphs[program] = engine().compiled_rows(networks, graph)
-    # oneDNN divides the sums of a product with one row among threads by the size of the L2 cache
-    # (its gemv), so the bytes would depend on the machine: a single row is computed twice.
-    rows = len(encoder_ids)
-    copies = 2 if rows == 1 else 1
     tensors = (
-        ops.convert_to_tensor(np.repeat(array, copies, axis=0), dtype="int32")
+        ops.convert_to_tensor(array, dtype="int32")
         for array in (encoder_ids, encoder_segments, *further_arrays)
     )
-    return np.asarray(ops.convert_to_numpy(graphs[program](*tensors)))[:rows]
+    return np.asarray(ops.convert_to_numpy(graphs[program](*tensors)))[: len(encoder_ids)]
 
 
 class _Member:
@@ -117,9 +113,10 @@ class _Member:
         self, model: TextNetwork, encoder_ids_BM: Tensor, encoder_segments_BM: Tensor, *, steps: int
     ) -> None:
         self.model, self.steps = model, steps
-        self.encoded = model.decoding.encode(encoder_ids_BM, encoder_segments_BM)
+        encoded = model.decoding.encode(encoder_ids_BM, encoder_segments_BM)
+        self.encoded = encoded.of_two_rows_or_more()
         self.biases_THT = model.decoding.answer_biases(steps)
-        self.output_DV = model.output()
+        self.output_DV = model.output_of_steps(encoder_ids_BM.shape[0])
         self.cache_count = 2 * len(model.decoder.blocks)  # keys and values of each block
 
     def empty_caches(self, batch: Tensor) -> list[Tensor]:
@@ -168,11 +165,11 @@ def greedy_graph(
     ensemble: Sequence[TextNetwork] = (),
 ) -> Tensor:
     """Return the ids of `greedy`, in operations of the backend."""
-    batch = ops.shape(encoder_ids_BM)[0]
     members = [
         _Member(member, encoder_ids_BM, encoder_segments_BM, steps=max_decode_length)
         for member in (model, *ensemble)
     ]
+    batch = ops.shape(members[0].encoded.first_ids)[0]
 
     def unfinished(step: Tensor, last_B: Tensor, done_B: Tensor, *_: Tensor) -> Tensor:
         return ops.logical_and(step < max_decode_length, ops.logical_not(ops.all(done_B)))
@@ -203,7 +200,8 @@ def greedy_graph(
         ops.full((max_decode_length, batch), PAD_ID, dtype="int32"),
         *[cache for member in members for cache in member.empty_caches(batch)],
     )
-    return ops.transpose(ops.while_loop(unfinished, decode_step, first)[3])
+    ids_BT = ops.transpose(ops.while_loop(unfinished, decode_step, first)[3])
+    return ids_BT[: ops.shape(encoder_ids_BM)[0]]
 
 
 def mean_logits(logits: Sequence[Tensor]) -> Tensor:

@@ -19,6 +19,7 @@ from t5repro.model.attention import BLOCKED, bias_of_block, causal_mask, segment
 from t5repro.model.block import Block
 from t5repro.model.layers import Tensor
 from t5repro.model.rotary import Rotation
+from t5repro.model.single_rows import two_rows_or_more
 
 START_ID = 0  # first input of a decoder
 
@@ -35,6 +36,14 @@ class EncodedInputs(NamedTuple):
     keys_values: list[list[Tensor]]
     segments: Tensor
     first_ids: Tensor
+
+    def of_two_rows_or_more(self) -> "EncodedInputs":
+        """Return these inputs, a single row twice: a step then has no product with one row."""
+        return EncodedInputs(
+            [[two_rows_or_more(array) for array in arrays] for arrays in self.keys_values],
+            two_rows_or_more(self.segments),
+            two_rows_or_more(self.first_ids),
+        )
 
 
 class Decoding(ABC):

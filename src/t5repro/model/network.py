@@ -28,6 +28,7 @@ PRECISIONS = {
 }
 UNUSED_LOGIT = -1e9  # a probability of 0
 EXPORTED_LENGTH = 512  # positions of an exported row, or fewer if positions are learned
+FEW_ROWS = 4  # turning the embedding takes longer than what products of so few rows gain by it
 
 
 class Network(Configured, keras.Model):
@@ -110,8 +111,8 @@ class Network(Configured, keras.Model):
     def output(self) -> Tensor:
         """Return the matrix from features to ids in the precision of activations, (features, ids).
 
-        A step of decoding multiplies few rows with it. A product that transposes the embedding
-        takes three times as long as one with this matrix, which is computed once.
+        A product of a step of decoding that transposes the embedding takes up to three times as
+        long as one with this matrix, which is computed once.
         """
         if self.is_tied:
             return ops.transpose(self.embedded_ids())
@@ -119,6 +120,14 @@ class Network(Configured, keras.Model):
         if not self.is_int8:
             return matrix_DV
         return matrix_DV * ops.cast(self.output_matrix_scale, self.compute_dtype)
+
+    def output_of_steps(self, rows: int | None) -> Tensor | None:
+        """Return `output` for steps of decoding, or None if they are faster with the embedding.
+
+        Args:
+            rows: of the product of a step; None if the graph does not know.
+        """
+        return None if rows is not None and rows <= FEW_ROWS else self.output()
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments, and what happened to the network since: see `from_config`."""

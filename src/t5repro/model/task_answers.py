@@ -17,6 +17,7 @@ from t5repro.model.decode_inputs import padded_length
 from t5repro.model.labels import LabelColumns
 from t5repro.model.layers import Tensor
 from t5repro.model.segment_rows import SegmentRow
+from t5repro.model.single_rows import two_rows_or_more
 from t5repro.model.span_answers import SpanLimits, TaskTexts, best_spans, span_texts
 from t5repro.model.task_rows import TaskRows, trained_task
 from t5repro.task_facts import OUTSIDE
@@ -129,7 +130,8 @@ def _logits(model: AnsweringNetwork, head: Head, features: Mapping[str, np.ndarr
 
 
 def _graph(model: AnsweringNetwork, head: Head, names: Sequence[str], *arrays: Tensor) -> Tensor:
-    return ops.cast(head(model, dict(zip(names, arrays, strict=True))), "float32")
+    features = dict(zip(names, map(two_rows_or_more, arrays), strict=True))
+    return ops.cast(head(model, features), "float32")[: ops.shape(arrays[0])[0]]
 
 
 def _label_head(model: Any, features: Mapping[str, Tensor]) -> Tensor:
