@@ -102,8 +102,12 @@ def test_an_included_file_that_cannot_be_used_is_named_with_the_line_of_the_incl
     assert refusal(tmp_path, "\ninclude: [configs/none.yaml]\n") == (
         ":2: configs/none.yaml is missing; run files are in configs/"
     )
-    assert refusal(tmp_path, f"include: [{path}]\n").startswith(
-        f":1: {path} includes {path}; a run file cannot include itself"
+    twice = f":1: {path} is included a second time"
+    assert refusal(tmp_path, f"include: [{path}]\n").startswith(twice)
+    base = written(tmp_path / "base.yaml", "seed: 1\n")
+    other = written(tmp_path / "other.yaml", f"include: [{base}]\n")
+    assert refusal(tmp_path, f"include: [{base}, {other}]\n").startswith(
+        f":1: {other}:1: {base} is included a second time"
     )
     broken = written(tmp_path / "broken.yaml", "seed: 1\nseed: 2\n")
     assert refusal(tmp_path, f"include: [{broken}]\n").startswith(
@@ -116,6 +120,11 @@ def test_a_later_budget_replaces_earlier_steps_and_the_other_way_round(tmp_path:
     budget = written(tmp_path / "budget.yaml", "pretrain.flops: 1.0e+17\n")
     assert load_run_files([steps, budget]) == load_run_file(budget)
     assert load_run_files([budget, steps]) == load_run_file(steps)
+    none = written(tmp_path / "none.yaml", "pretrain.steps: 0\n")
+    assert load_run_files([none, budget]) == load_run_file(budget)
+    assert load_run_files([steps, written(tmp_path / "no.yaml", "pretrain.flops: 0\n")]) == (
+        load_run_file(steps)
+    )
     assert load_run_file(steps, {"pretrain": {"flops": 1.0e17}}) == load_run_file(budget)
     with pytest.raises(SettingsError, match="remove one of the two"):
         load_run_file(written(tmp_path / "both.yaml", "pretrain: {steps: 7, flops: 1.0e+17}\n"))

@@ -5,8 +5,9 @@ PyYAML keeps the line of every node. `Origins` maps the path of a setting to its
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,34 +101,37 @@ class Part(NamedTuple):
     lines: dict[Keys, int]
 
 
-def read_parts(files: Iterable[str], including: tuple[str, ...] = ()) -> Iterator[Part]:
-    """Yield run files, each after those that it includes.
+def read_parts(file: str, earlier: set[str] | None = None) -> Iterator[Part]:
+    """Yield the run files that a run file includes, each after those that it includes, and itself.
 
     Args:
-        files: names of run files.
-        including: the run files that include these, the outermost first.
+        file: its name.
+        earlier: names of the files that were read before for the same run file.
 
     Raises:
-        SettingsError: a file cannot be read, `include` is not a list of files, or a file includes
-            itself.
+        SettingsError: a file cannot be read, `include` is not a list of files, or a file is
+            included twice, perhaps by itself.
     """
-    for file in files:
-        if file in including:
-            chain = " includes ".join((*including, file))
-            raise SettingsError(f"{chain}; a run file cannot include itself: remove one of them")
-        values, lines = read_with_lines(Path(file))
-        included = values.pop(INCLUDE, [])
-        if not isinstance(included, list) or not all(isinstance(name, str) for name in included):
-            raise SettingsError(
-                f"{file}:{lines[INCLUDE,]}: {INCLUDE} is {included!r}; it must be a list of run "
-                "files, such as [configs/base.yaml]"
-            )
-        names = [str(project_file(Path(name))) for name in included]
+    earlier = set() if earlier is None else earlier
+    if file in earlier:
+        raise SettingsError(
+            f"{file} is included a second time, which would undo what replaces its settings; "
+            "include it once"
+        )
+    earlier.add(file)
+    values, lines = read_with_lines(Path(file))
+    included = values.pop(INCLUDE, [])
+    if not isinstance(included, list) or not all(isinstance(name, str) for name in included):
+        raise SettingsError(
+            f"{file}:{lines[INCLUDE,]}: {INCLUDE} is {included!r}; it must be a list of run files, "
+            "such as [configs/base.yaml]"
+        )
+    for name in included:
         try:
-            yield from read_parts(names, (*including, file))
+            yield from read_parts(str(project_file(Path(name))), earlier)
         except SettingsError as error:
             raise SettingsError(f"{file}:{lines[INCLUDE,]}: {error}") from error
-        yield Part(file, values, lines)
+    yield Part(file, values, lines)
 
 
 def _lines(root: yaml.Node, file: str) -> Iterator[tuple[Keys, int]]:
@@ -193,7 +197,7 @@ class Origins:
         self.values: list[dict[str, Any]] = []
         self._origins: dict[Keys, str] = {}
         self._experiments: dict[str, Keys] = {}
-        for file, values, lines in read_parts(self.files):
+        for file, values, lines in chain.from_iterable(map(read_parts, self.files)):
             self.values.append(values)
             if isinstance(values.get("experiments"), list):
                 self._experiments = dict(_experiment_paths(values["experiments"]))

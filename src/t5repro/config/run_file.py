@@ -121,7 +121,7 @@ def included_files(path: Path) -> list[Path]:
     Raises:
         SettingsError: a run file cannot be read.
     """
-    *included, own = read_parts([path.as_posix()])
+    *included, own = read_parts(path.as_posix())
     tree = merged(part.values for part in (*included, own))
     entries = lookup(tree, "data", "sources") or []
     sources = [Path(entry["include"]) for entry in entries if "include" in entry]

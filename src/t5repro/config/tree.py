@@ -6,9 +6,6 @@ from typing import Any
 from t5repro.config.origins import FREE_KEYS
 from t5repro.errors import Keys, SettingsError
 
-# Settings of `pretrain` that stand for each other: a later file replaces both.
-ALTERNATIVES = (("steps", "flops"), ("flops", "steps"))
-
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `values` with dotted keys expanded: ``{"a.b": 1}`` becomes ``{"a": {"b": 1}}``.
@@ -40,15 +37,20 @@ def merged(trees: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for values in trees:
         change = nested(values)
-        _remove_replaced(tree, change)
+        _remove_other_length(tree, change)
         merge(tree, change)
     return tree
 
 
-def _remove_replaced(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
-    for stated, other in ALTERNATIVES:
-        if lookup(change, "pretrain", stated) is not None and lookup(tree, "pretrain", other):
-            del tree["pretrain"][other]
+def _remove_other_length(tree: dict[str, Any], change: Mapping[str, Any]) -> None:
+    """Remove the steps of pre-training that a change replaces by a budget, or the other way."""
+    flops, steps = (lookup(change, "pretrain", name) for name in ("flops", "steps"))
+    earlier = tree.get("pretrain")
+    if isinstance(earlier, dict):
+        if flops:
+            earlier.pop("steps", None)
+        elif steps is not None:
+            earlier.pop("flops", None)
 
 
 def merge(tree: dict[str, Any], change: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Products without a single row, whose bytes depend on the machine."""
+"""Arrays without products of a single row: their bytes would depend on the machine."""
 
 from keras import ops
 
