@@ -93,8 +93,8 @@ def _page() -> str:
         "# Settings",
         "",
         "Generated from `src/t5repro/config/sections`. Values are those of the paper's baseline; a",
-        "run file in `configs/` contains only settings that it changes, nested or dotted; those",
-        "of the run files that it names in `include` count as its own.",
+        "run file in `configs/` contains only settings that it changes, nested or dotted. It may",
+        "`include` other run files and change their settings.",
     ]
     section = None
     for name, field in leaves():
