@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("tensorflow")
-from t5repro.engines.engine import shared_rows
+from t5repro.engines.engine import filled_up
 from t5repro.engines.tensorflow_environment import ENVIRONMENT
 
 pytestmark = pytest.mark.keras
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.keras
 PROGRAM = """
 import tensorflow as tf
 from t5repro.config.sections.devices import DevicesSettings
-from t5repro.errors import SettingsError
 from t5repro.engines.devices import prepare
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)
@@ -37,10 +37,10 @@ with devices.scope():
     assert seen == [[2, 1]] * 3, seen
     call(tf.range(6)[:, None], tf.range(6)[:, None])
     assert len(seen) == 3, "one program serves all batches of a shape"
-    try:
-        call(tf.range(7)[:, None], tf.range(7)[:, None])
-    except SettingsError as error:
-        print(error)
+    for rows in (4, 5):
+        found = call(tf.range(rows)[:, None], 10 * tf.range(rows)[:, None])
+        assert found.numpy().tolist() == [[row, 10 * row, row // 2] for row in range(rows)], found
+    assert len(seen) == 3, "rows that fill up are no rows of another shape"
 """
 
 
@@ -50,11 +50,13 @@ def test_each_device_computes_its_part_and_the_rows_come_back_in_order():
         [sys.executable, "-c", PROGRAM], env=kept, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "7 rows cannot be shared evenly by 3 devices; make it a multiple\n"
 
 
-@given(rows=st.integers(1, 500), replicas=st.integers(1, 64))
-def test_shared_rows_are_the_next_multiple(rows, replicas):
-    found = shared_rows(rows, replicas)
-    assert found % replicas == 0
-    assert rows <= found < rows + replicas
+@given(rows=st.integers(1, 500), devices=st.integers(1, 64))
+def test_the_first_row_fills_up_to_the_next_multiple(rows, devices):
+    numbers = np.arange(rows, dtype=np.int32)
+    found, doubled = map(np.asarray, filled_up([numbers, 2 * numbers], devices))
+    assert len(found) % devices == 0
+    assert rows <= len(found) < rows + devices
+    assert found.tolist() == [*range(rows), *[0] * (len(found) - rows)]
+    assert (doubled == 2 * found).all()

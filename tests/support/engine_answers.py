@@ -40,6 +40,7 @@ def main(engine: Any, path: str, data: str = "1", model: str = "1") -> None:
         path,
         greedy=greedy(t5, ids, max_decode_length=STEPS),
         greedy_of_one_row=greedy(t5, ids[:1], max_decode_length=STEPS),
+        greedy_of_three_rows=greedy(t5, ids[:3], max_decode_length=STEPS),
         greedy_of_two=greedy(t5, ids, max_decode_length=STEPS, ensemble=[other]),
         greedy_of_a_decoder=greedy(decoder, ids, max_decode_length=STEPS),
         beam=beam_search(t5, ids, max_decode_length=STEPS, width=3, length_penalty=0.6),

@@ -4,6 +4,7 @@ python mesh_refusals.py
 """
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def main() -> None:
     """Print the messages."""
     mesh = MeshSettings(data=2, model=4)
     prepare(DevicesSettings(engine="jax", mesh=mesh))
-    from t5repro.model.decode import greedy
+    from t5repro.engines.engine import engine
     from t5repro.model.layers import RMSNorm
     from t5repro.model.transformer import EncoderDecoder
 
@@ -44,8 +45,8 @@ def main() -> None:
     six = tiny.SHAPE.model_copy(update={"num_heads": 6})
     print(refusal(EncoderDecoder, six, **shape))
     network = EncoderDecoder(tiny.SHAPE, **shape)
-    ids = np.full((3, 4), 5, np.int32)
-    print(refusal(greedy, network, ids, max_decode_length=2))
+    sums = engine().compiled_sums(SimpleNamespace(network=network), lambda model, ids: ids.sum())
+    print(refusal(sums, (np.full((3, 4), 5, np.int32),)))
     more = MeshSettings(data=4, model=4)  # JAX has started with eight devices
     print(refusal(prepare, DevicesSettings(engine="jax", mesh=more)))
 

@@ -112,6 +112,6 @@ def test_answers_are_those_of_tensorflow(tmp_path: Path) -> None:
     for engine, python in (("tensorflow", sys.executable), ("jax", PYTHON)):
         run(python, program, engine, str(tmp_path / f"{engine}.npz"))
     theirs, ours = (np.load(tmp_path / f"{name}.npz") for name in ("tensorflow", "jax"))
-    assert len(ours.files) == 6
+    assert len(ours.files) == 7
     for name in ours.files:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, err_msg=name)

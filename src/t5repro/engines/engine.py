@@ -32,7 +32,7 @@ class Engine(Protocol):
     ) -> Callable[..., Any]:
         """Return a function of rows, compiled once per shape of its arguments.
 
-        Under a strategy its replicas share the rows.
+        Devices share the rows; where they cannot evenly, the first row fills up and is dropped.
 
         Args:
             networks: all networks that the function reads.
@@ -65,10 +65,6 @@ class Engine(Protocol):
         """
         ...
 
-    def replicas_of(self, model: Any) -> int:
-        """Return the number of devices that share the rows of a batch."""
-        ...
-
     def zeros(self, shape: Any, dtype: Any) -> Any:
         """Return zeros with memory of their own, for `with_rows`."""
         ...
@@ -99,6 +95,12 @@ def engine() -> Engine:
     return tensorflow_engine
 
 
-def shared_rows(rows: int, replicas: int) -> int:
-    """Return the smallest number of rows, at least `rows`, that replicas can share evenly."""
-    return -(-rows // replicas) * replicas
+def filled_up(arrays: Sequence[Any], devices: int) -> list[Any]:
+    """Return arrays of rows with the first row repeated at the end until devices share evenly."""
+    missing = -arrays[0].shape[0] % devices
+    if not missing:
+        return list(arrays)
+    return [
+        keras.ops.concatenate([array, keras.ops.repeat(array[:1], missing, axis=0)])
+        for array in arrays
+    ]

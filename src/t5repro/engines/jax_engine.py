@@ -19,6 +19,7 @@ from keras.config import floatx
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import Devices
+from t5repro.engines.engine import filled_up
 from t5repro.engines.mesh import DATA_AXIS, Mesh, current_mesh
 from t5repro.errors import DeviceError, SettingsError
 
@@ -110,11 +111,32 @@ def single_step(model: Any) -> Callable[[Any], float]:
 
 
 def compiled_rows(networks: Sequence[Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` compiled with the weights of networks as arguments.
+    """Return `function` compiled with the weights of networks as arguments; see `Engine`."""
+    compiled = _with_weights(networks, function)
+    return lambda *arrays: compiled(*filled_up(arrays, row_shares()))[: arrays[0].shape[0]]
+
+
+def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` compiled with the weights of a model as arguments.
 
     Raises:
         SettingsError: (on a call) the devices cannot share the rows evenly.
     """
+    compiled = _with_weights([model.network], partial(function, model))
+
+    def sums_of(batch: Any) -> Any:
+        rows = jax.tree.leaves(batch)[0].shape[0]
+        if rows % row_shares():
+            raise SettingsError(
+                f"{rows} rows cannot be shared evenly by {row_shares()} devices; make it a multiple"
+            )
+        return compiled(*batch)
+
+    return sums_of
+
+
+def _with_weights(networks: Sequence[Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` compiled with the weights of networks as arguments."""
     variables = [variable for network in networks for variable in network.variables]
 
     @jax.jit
@@ -123,21 +145,9 @@ def compiled_rows(networks: Sequence[Any], function: Callable[..., Any]) -> Call
         with keras.StatelessScope(state_mapping=mapping):
             return function(*arrays)
 
-    def call(*arrays: Any) -> Any:
-        rows = jax.tree.leaves(arrays)[0].shape[0]
-        if rows % row_shares():
-            raise SettingsError(
-                f"{rows} rows cannot be shared evenly by {row_shares()} devices; make it a multiple"
-            )
-        return with_values([variable.value for variable in variables], *map(_placed, arrays))
-
-    return call
-
-
-def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` compiled with the weights of a model as arguments."""
-    compiled = compiled_rows([model.network], partial(function, model))
-    return lambda batch: compiled(*batch)
+    return lambda *arrays: with_values(
+        [variable.value for variable in variables], *map(_placed, arrays)
+    )
 
 
 def replicas() -> int:
@@ -153,11 +163,6 @@ def over_replicas(count: Any) -> Any:
 def replica_values(variable: Any) -> Sequence[Any]:
     """Return the variable: its array has the rows of all devices."""
     return (variable,)
-
-
-def replicas_of(model: Any) -> int:
-    """Return the number of devices that share the rows of a batch."""
-    return row_shares()
 
 
 def row_shares() -> int:

@@ -13,7 +13,8 @@ from keras.config import floatx
 
 from t5repro.config.sections.devices import DevicesSettings
 from t5repro.engines.devices import Devices
-from t5repro.errors import DeviceError, SettingsError
+from t5repro.engines.engine import filled_up
+from t5repro.errors import DeviceError
 
 INTER_OP_THREADS = 2  # concurrent operations; does not change results
 PREFETCHED_BATCHES = 2
@@ -94,9 +95,6 @@ def compiled_rows(
     Args:
         networks: the graph reads their variables itself.
         function: see `Engine`.
-
-    Raises:
-        SettingsError: (on a call) the replicas cannot share the rows evenly.
     """
     strategy = tf.distribute.get_strategy()
     replicas = strategy.num_replicas_in_sync
@@ -108,13 +106,12 @@ def compiled_rows(
         return strategy.run(function, args=shards)
 
     def run_on_all_rows(*arrays: tf.Tensor) -> tf.Tensor:
-        rows = arrays[0].shape[0]
-        if rows % replicas:
-            raise SettingsError(
-                f"{rows} rows cannot be shared evenly by {replicas} devices; make it a multiple"
-            )
-        shards = [_per_replica(strategy, tf.split(array, replicas)) for array in arrays]
-        return tf.concat(strategy.experimental_local_results(run_on_replicas(*shards)), axis=0)
+        shards = [
+            _per_replica(strategy, tf.split(array, replicas))
+            for array in filled_up(arrays, replicas)
+        ]
+        parts = strategy.experimental_local_results(run_on_replicas(*shards))
+        return tf.concat(parts, axis=0)[: arrays[0].shape[0]]
 
     return run_on_all_rows
 
@@ -135,11 +132,6 @@ def replica_values(variable: Any) -> Sequence[tf.Variable]:
     value = variable.value
     parts: Sequence[tf.Variable] = getattr(value, "values", (value,))
     return parts
-
-
-def replicas_of(model: Any) -> int:
-    """Return the number of replicas of a model's strategy."""
-    return int(model.distribute_strategy.num_replicas_in_sync)
 
 
 def zeros(shape: Any, dtype: Any) -> tf.Tensor:

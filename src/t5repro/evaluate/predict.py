@@ -55,9 +55,7 @@ def predict(job: PredictJob, *, devices: Devices = ONE_DEVICE) -> None:
         job.folder / step_folder(step): [path] for step, path in earlier.items()
     }
     with devices.scope():
-        predictions = answers(
-            job.settings, rows, list(weight_sets.values()), pieces, devices.replicas
-        )
+        predictions = answers(job.settings, rows, list(weight_sets.values()), pieces)
     outputs: list[Path] = []
     for target_folder, texts in zip(weight_sets, predictions.texts, strict=True):
         for task, task_rows in rows.items():

@@ -34,7 +34,7 @@ def repeat_answers(job: PredictJob, folder: Path, reference: Path | None = None)
         folder: receives `REPEATED_ANSWERS`; answers that are there are not computed again.
         reference: folder of the other engine's repetition.
     """
-    replicas = prepare(job.settings.devices).replicas
+    prepare(job.settings.devices)
     pieces = Vocabulary.load(job.vocabulary)
     limits = job.settings.evaluate
     rows = {
@@ -46,7 +46,7 @@ def repeat_answers(job: PredictJob, folder: Path, reference: Path | None = None)
     if path.is_file():
         answers = read_json(path)["answers"]
     else:
-        answers = _answers(job.settings, inputs, models, replicas, pieces)
+        answers = _answers(job.settings, inputs, models, pieces)
     others = read_json(reference / REPEATED_ANSWERS)["answers"] if reference else answers
     logits = _logits_of_others(job.settings, inputs, models, answers, others)
     write_text(path, json.dumps({"answers": answers, "logits": logits}))
@@ -70,12 +70,11 @@ def _answers(
     settings: PredictStage,
     inputs: Sequence[EncodedInputs],
     models: Sequence[Any],
-    replicas: int,
     pieces: Vocabulary,
 ) -> dict[str, list[dict[str, Any]]]:
     """Return task -> ids and text of each answer, decoded in the batches of the prediction."""
     with Progress("predict", total=len(inputs), unit="examples", begins="compiling") as progress:
-        ids = decode(settings, inputs, models, replicas, progress)
+        ids = decode(settings, inputs, models, progress)
     answers = defaultdict(list)
     for task, row in sorted(ids):
         answers[task].append({"ids": ids[task, row], "text": pieces.decode(ids[task, row])})

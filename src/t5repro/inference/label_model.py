@@ -64,9 +64,7 @@ class LabelModel:
         encoded = task_rows(self.settings, vocabulary, {task: texts}, columns)
         total = len(encoded[task].rows)
         with devices.scope(), Progress("predict", total=total, unit="rows") as progress:
-            answers = answer_rows(
-                self.settings, encoded, models, columns, devices.replicas, progress
-            )
+            answers = answer_rows(self.settings, encoded, models, columns, progress)
         cut = encoded[task].cut
         return [
             Prediction("\t".join((*row.segments, *row.options)), answer, truncated=index in cut)

@@ -125,7 +125,7 @@ class Model:
             inputs_length=settings.evaluate.inputs_length,
         )
         with devices.scope(), Progress("predict", total=len(texts), unit="texts") as progress:
-            ids = decode(settings, inputs, models, devices.replicas, progress)
+            ids = decode(settings, inputs, models, progress)
             answers = [ids[TEXTS, row] for row in range(len(texts))]
             sums = self._log_probabilities(inputs, answers) if log_probabilities else {}
         return [

@@ -73,8 +73,7 @@ def call_compiled(
 ) -> np.ndarray:
     """Run a graph of prediction; it is compiled once per networks, key and shape of the inputs.
 
-    Call it in the scope that the networks were created in: its replicas take equal parts of the
-    rows.
+    Call it in the scope that the networks were created in: its devices share the rows.
 
     Args:
         networks: those that the graph reads.
@@ -96,7 +95,7 @@ def call_compiled(
         ops.convert_to_tensor(array, dtype="int32")
         for array in (encoder_ids, encoder_segments, *further_arrays)
     )
-    return np.asarray(ops.convert_to_numpy(graphs[program](*tensors)))[: len(encoder_ids)]
+    return np.asarray(ops.convert_to_numpy(graphs[program](*tensors)))
 
 
 class _Member:
@@ -116,7 +115,7 @@ class _Member:
         encoded = model.decoding.encode(encoder_ids_BM, encoder_segments_BM)
         self.encoded = encoded.of_two_rows_or_more()
         self.biases_THT = model.decoding.answer_biases(steps)
-        self.output_DV = model.output_of_steps(encoder_ids_BM.shape[0])
+        self.output_DV = model.output_of_steps(self.encoded.segments.shape[0])
         self.cache_count = 2 * len(model.decoder.blocks)  # keys and values of each block
 
     def empty_caches(self, batch: Tensor) -> list[Tensor]:

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
-from t5repro.engines.engine import shared_rows
 from t5repro.model.decode import call_compiled
 from t5repro.model.decode_inputs import padded_length
 from t5repro.model.labels import LabelColumns
@@ -46,7 +45,6 @@ def task_answers(
     inputs_length: int,
     batch_size: int,
     spans: SpanLimits,
-    replicas: int = 1,
     advance: Callable[[int], None] | None = None,
 ) -> TaskTexts:
     """Return the answer to each example of a task.
@@ -60,7 +58,6 @@ def task_answers(
         task: name of the task.
         inputs_length: most ids of a row.
         batch_size: rows of a batch.
-        replicas: devices that share a batch.
         spans: limits of answers that are spans.
         advance: called with the number of rows of each batch.
 
@@ -72,9 +69,8 @@ def task_answers(
     head = {"span": _span_head, "tags": _tag_head}.get(answer.kind, _label_head)
     logits = [np.zeros(0, np.float32)] * len(rows.rows)
     # Every batch has the same number of rows, so each padded length is compiled once.
-    size = shared_rows(batch_size, replicas)
     for batch in _batches(rows.rows, inputs_length, batch_size):
-        features = _features(models[0], batch, inputs_length, size)
+        features = _features(models[0], batch, inputs_length, batch_size)
         # An ensemble averages logits, not probabilities, as for texts (section 3.6).
         values = np.mean([_logits(model, head, features) for model in models], axis=0)
         # Rows that fill up the batch have no number: the shorter `batch` ends the loop.

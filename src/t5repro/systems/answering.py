@@ -41,7 +41,6 @@ def answers(
     rows: Mapping[str, Rows],
     weight_sets: Sequence[Sequence[Path]],
     vocabulary: Vocabulary,
-    replicas: int,
 ) -> Answers:
     """Return the answer to each example as text, for each set of weights.
 
@@ -50,7 +49,6 @@ def answers(
         rows: task -> examples.
         weight_sets: each the weights of one model, or of all members of an ensemble.
         vocabulary: of the run.
-        replicas: devices that share a batch.
 
     Raises:
         ArtifactError: weights or examples are damaged, or of other tasks.
@@ -61,7 +59,6 @@ def answers(
         rows,
         weight_sets,
         vocabulary,
-        replicas,
         make_network=functools.partial(build_network, settings),
     )
 

@@ -25,7 +25,6 @@ def answer_labels(
     rows: Mapping[str, Rows],
     weight_sets: Sequence[Sequence[Path]],
     vocabulary: "Vocabulary",
-    replicas: int,
     *,
     make_network: "Callable[[LabelColumns], Any]",
 ) -> Answers:
@@ -41,7 +40,7 @@ def answer_labels(
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
-            texts.append(answer_rows(settings, encoded, models, columns, replicas, progress))
+            texts.append(answer_rows(settings, encoded, models, columns, progress))
     counts = {
         task: {"examples": rows_of_task.examples, "truncated_inputs": len(rows_of_task.cut)}
         for task, rows_of_task in encoded.items()
@@ -81,7 +80,6 @@ def answer_rows(
     rows: Mapping[str, TaskRows],
     models: Sequence[Any],
     columns: "LabelColumns",
-    replicas: int,
     progress: Progress,
 ) -> dict[str, TaskTexts]:
     """Return task -> the answers of models with their current weights.
@@ -91,7 +89,6 @@ def answer_rows(
         rows: task -> rows of its examples.
         models: one network, or the members of an ensemble.
         columns: of the head of all members.
-        replicas: devices that share a batch.
         progress: advanced by the rows of each batch.
     """
     from t5repro.model.task_answers import task_answers
@@ -106,7 +103,6 @@ def answer_rows(
             task=task,
             inputs_length=settings.evaluate.inputs_length,
             batch_size=settings.evaluate.batch_size,
-            replicas=replicas,
             spans=spans,
             advance=progress.advance,
         )

@@ -36,7 +36,6 @@ def answer_texts(
     rows: Mapping[str, Rows],
     weight_sets: Sequence[Sequence[Path]],
     vocabulary: "Vocabulary",
-    replicas: int,
     *,
     make_network: Callable[[], Any],
 ) -> Answers:
@@ -55,7 +54,7 @@ def answer_texts(
         for paths in weight_sets:
             for path, model in zip(paths, models, strict=True):
                 load_weights(path, model)
-            predicted.append(decode(settings, inputs, models, replicas, progress))
+            predicted.append(decode(settings, inputs, models, progress))
     return Answers(
         [
             {
@@ -84,7 +83,6 @@ def decode(
     settings: PredictStage,
     inputs: Sequence[EncodedInputs],
     models: Sequence[Any],
-    replicas: int,
     progress: Progress,
 ) -> PredictedIds:
     """Return the ids that the models predict together, with their current weights.
@@ -93,11 +91,8 @@ def decode(
         settings: settings of the stage; its `beam_tasks` use beam search.
         inputs: inputs of all examples.
         models: one network, or the members of an ensemble.
-        replicas: devices that share a batch.
         progress: advanced by the rows of each batch.
     """
-    from t5repro.engines.engine import shared_rows
-
     ids: PredictedIds = {}
     batch_size = settings.evaluate.batch_size
     beam_tasks = set(settings.evaluate.beam_tasks)
@@ -106,7 +101,7 @@ def decode(
         decode = _decoder(settings, models, beam=beam)
         selected = [row for row in inputs if (row.task in beam_tasks) == beam]
         for batch in batches(selected, batch_size=batch_size):
-            encoder_ids = pad_batch(batch, batch_size=shared_rows(batch_size, replicas))
+            encoder_ids = pad_batch(batch, batch_size=batch_size)
             decoder_ids = decode(encoder_ids, (encoder_ids != PAD_ID).astype(np.int32))
             # Rows that fill up the batch are dropped here.
             for row, example in enumerate(batch):

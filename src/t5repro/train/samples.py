@@ -10,7 +10,7 @@ from typing import Any
 
 from t5repro.config.sections.finetune import FinetuneStage
 from t5repro.config.sections.model import tuned_family
-from t5repro.engines.engine import engine, shared_rows
+from t5repro.engines.engine import engine
 from t5repro.files import read_json_lines, write_json_lines
 from t5repro.model.decode import greedy
 from t5repro.model.decode_inputs import batches, encode, pad_batch, read_examples
@@ -106,11 +106,10 @@ class Samples:
         def predict(model: Any) -> dict[tuple[str, int], str]:
             texts = {}
             for batch in batches(encoded, batch_size=len(encoded)):
-                rows = shared_rows(len(batch), engine().replicas_of(model))
                 with engine().scope_of(model):
                     ids = greedy(
                         model.network,
-                        pad_batch(batch, batch_size=rows),
+                        pad_batch(batch, batch_size=len(batch)),
                         max_decode_length=settings.finetune.targets_length,
                     )
                 for row, inputs in enumerate(batch):
@@ -144,7 +143,6 @@ class Samples:
                         task=task,
                         inputs_length=settings.finetune.inputs_length,
                         batch_size=len(rows.rows),
-                        replicas=engine().replicas_of(model),
                         spans=LIMITS_OF_BERT,
                     )
                 texts |= {(task, number): text for number, text in enumerate(answers.texts)}
