@@ -80,13 +80,14 @@ def test_the_tables_of_the_paper_have_the_rows_of_the_study(run: Settings) -> No
     }  # fmt: skip
 
 
-def test_an_experiment_changes_what_that_of_the_papers_row_changes(run: Settings) -> None:
+@pytest.mark.parametrize("name", ["desk_study_rows", "desk_language_modeling"])
+def test_an_experiment_changes_what_that_of_the_papers_row_changes(name: str) -> None:
     paper = {
         entry["row"]: entry.get("change", {})
         for entry in values_of("configs/paper_rows.yaml")["experiments"]
         if "row" in entry and not entry["name"].startswith("again_")
     }
-    for one in first_seeds(run):
+    for one in first_seeds(load_committed(name)):
         if one.row:
             changes = {
                 key: value for key, value in one.change.items() if key not in SIZES | {"seed"}
@@ -116,6 +117,16 @@ def test_the_repeats_of_table_9_start_from_the_baseline_of_the_architectures() -
     architectures = load_committed("desk_architectures")
     assert_equal(repeats, architectures, *BEFORE_TRAINING, "tasks", "finetune", "evaluate")
     assert pretraining_of(repeats, "baseline") == pretraining_of(architectures, "baseline")
+
+
+def test_the_rows_of_table_2_with_language_modeling_are_all_and_differ_in_nothing_else() -> None:
+    modeling, architectures = map(load_committed, ("desk_language_modeling", "desk_architectures"))
+    for study, objective in ((architectures, "denoising"), (modeling, "LM")):
+        rows = {one.row: rows_named(one.row)[0].table for one in first_seeds(study)}
+        assert list(rows.values()) == [2] * 5
+        assert {row.rpartition(", ")[2] for row in rows} == {objective}
+    sections = (*BEFORE_TRAINING, "pretrain", "tasks", "finetune", "evaluate")
+    assert_equal(modeling, architectures, *sections)
 
 
 def test_half_of_the_layers_are_half_of_the_layers(run: Settings) -> None:
