@@ -1,5 +1,6 @@
 """Steps of a training measured before the run."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +20,11 @@ devices: {intra_op_threads: 1}
 """
 
 
+CORES = sorted(os.sched_getaffinity(0))[:2]
+
+
 def probe(folder: Path, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run the command for the demo in a tiny size, in a process of its own."""
+    """Run the command for the demo in a tiny size, in a process of its own on `CORES`."""
     (folder / "tiny.yaml").write_text(TINY)
     command = ["estimate", "--configfile", "configs/demo.yaml", f"{folder}/tiny.yaml", *words]
     return subprocess.run(
@@ -29,14 +33,17 @@ def probe(folder: Path, *words: str, check: bool = True) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=check,
+        preexec_fn=lambda: os.sched_setaffinity(0, CORES),
     )
 
 
 @pytest.mark.keras
-def test_every_distinct_training_is_measured_once_two_at_a_time(tmp_path: Path) -> None:
-    process = probe(tmp_path, "--machine", "cpu-2")
+def test_every_distinct_training_is_measured_once_as_many_at_a_time_as_this_machine_has_cores(
+    tmp_path: Path,
+) -> None:
+    process = probe(tmp_path)
     measured = [line for line in process.stderr.splitlines() if line.startswith("probe: ")]
-    assert [line.rsplit(", ", 1)[1] for line in measured] == ["2 at a time"] * 2
+    assert [line.rsplit(", ", 1)[1] for line in measured] == [f"{len(CORES)} at a time"] * 2
     rates = read_rates(tmp_path / "rates.json")
     shapes = [(rate.machine, rate.d_model, rate.length, rate.rows_per_chip) for rate in rates]
     assert shapes == [("cpu", 32, 48, 4), ("cpu", 32, 40, 6)]

@@ -80,6 +80,7 @@ def _estimate(arguments: argparse.Namespace) -> int:
     from t5repro.estimate.tables import cheapest_of_tables, table_estimates
     from t5repro.estimate.text import estimate_text, estimate_values, money_text
     from t5repro.files import write_json
+    from t5repro.lineage.environment import processors
     from t5repro.lineage.record import read_records
     from t5repro.lineage.store import Folder
     from t5repro.plan.run_plan import RunPlan
@@ -88,10 +89,12 @@ def _estimate(arguments: argparse.Namespace) -> int:
     if budget is not None and not 0 <= budget < float("inf"):
         raise SettingsError(f"--budget {budget:g} must be 0 or a number of hours")
     settings = load_run_files([*map(project_file, arguments.configfile)])
+    # What is measured here is a run on all of these cores, several trainings at a time.
+    here = processors() if arguments.probe and settings.devices.kind == "cpu" else None
     machine = (
         machine_named(arguments.machine, arguments.chips)
         if arguments.machine
-        else machine_of(settings.devices, arguments.chips)
+        else machine_of(settings.devices, arguments.chips or here)
     )
     price = read_price(arguments.prices, machine.kind.name) if arguments.prices else None
     root = Path()
