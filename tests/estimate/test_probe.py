@@ -38,12 +38,17 @@ def probe(folder: Path, *words: str, check: bool = True) -> subprocess.Completed
 
 
 @pytest.mark.keras
-def test_every_distinct_training_is_measured_once_as_many_at_a_time_as_this_machine_has_cores(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("words", "together"),
+    [(("--machine", "cpu-2"), 2), ((), len(CORES))],
+    ids=["machine", "all_cores"],
+)
+def test_every_distinct_training_is_measured_once_as_many_at_a_time_as_there_are_cores(
+    tmp_path: Path, words: tuple[str, ...], together: int
 ) -> None:
-    process = probe(tmp_path)
+    process = probe(tmp_path, *words)
     measured = [line for line in process.stderr.splitlines() if line.startswith("probe: ")]
-    assert [line.rsplit(", ", 1)[1] for line in measured] == [f"{len(CORES)} at a time"] * 2
+    assert [line.rsplit(", ", 1)[1] for line in measured] == [f"{together} at a time"] * 2
     rates = read_rates(tmp_path / "rates.json")
     shapes = [(rate.machine, rate.d_model, rate.length, rate.rows_per_chip) for rate in rates]
     assert shapes == [("cpu", 32, 48, 4), ("cpu", 32, 40, 6)]
