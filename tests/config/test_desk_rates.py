@@ -1,0 +1,64 @@
+"""The run file of the search of rates: one rule for all systems."""
+
+import re
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from run_files import load_committed
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.presets.systems import PRESETS
+from t5repro.config.schema import Settings
+
+STAGES = ("pretrain", "finetune")
+
+
+@pytest.fixture(scope="module")
+def run() -> Settings:
+    return load_committed("desk_rates")
+
+
+def searched(run: Settings) -> dict[tuple[str, str], dict[float, Settings]]:
+    """Return (system, stage) -> rate -> settings."""
+    found: dict[tuple[str, str], dict[float, Settings]] = defaultdict(dict)
+    for one in run.experiments:
+        name = re.fullmatch(r"(\w+?)(_tuned)?_(\d+)", one.name)
+        assert name, one.name
+        stage = STAGES[bool(name[2])]
+        settings = settings_of_experiment(run, one.name)
+        rate = getattr(settings, stage).learning_rate.factor
+        assert rate == float(f"0.{name[3]}"), one.name
+        found[name[1], stage][rate] = settings
+    return found
+
+
+def test_every_system_with_a_pre_training_of_its_own_is_searched(run: Settings) -> None:
+    systems = [system for system, stage in searched(run) if stage == "pretrain"]
+    assert sorted(systems) == sorted({"t5", *PRESETS} - {"mt_dnn"})
+
+
+def test_the_rates_of_a_system_are_four_or_more_each_twice_the_one_before(run: Settings) -> None:
+    for searched_for, settings in searched(run).items():
+        rates = sorted(settings)
+        assert len(rates) >= 4, searched_for
+        expected = [rates[0] * 2**doublings for doublings in range(len(rates))]
+        assert rates == pytest.approx(expected), searched_for
+
+
+def test_nothing_but_the_rate_differs_between_the_trainings_of_a_system(run: Settings) -> None:
+    for (system, stage), settings in searched(run).items():
+        others: list[dict[str, Any]] = []
+        for one in settings.values():
+            values = one.model_dump(exclude={"experiments"})
+            del values[stage]["learning_rate"]["factor"]
+            others.append(values)
+        assert all(values == others[0] for values in others), system
+
+
+def test_a_pre_training_is_a_quarter_of_that_of_the_architectures(run: Settings) -> None:
+    baseline = load_committed("desk_architectures").pretrain
+    t5 = settings_of_experiment(run, "t5_2").pretrain
+    assert 4 * t5.steps == baseline.steps
+    assert t5.learning_rate.warmup_steps == baseline.learning_rate.warmup_steps // 4
+    assert t5.learning_rate.factor == baseline.learning_rate.factor
