@@ -1,0 +1,117 @@
+"""What is read of the committed studies: settings, scores, losses, records."""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+from checkout import ROOT
+from run_files import load_committed
+from studies import unpacked
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.schema import Settings
+from t5repro.lineage.record import Record, read_records
+from t5repro.lineage.store import Folder
+from t5repro.report.order_statistics import WelchDifference, welch
+from t5repro.report.rows import ScoreRow
+from t5repro.report.scores_csv import read_csv
+
+SEEDS = ("", "_seed_1", "_seed_2")
+
+settings_of = cache(load_committed)
+
+
+@cache
+def experiment_settings(study: str, name: str) -> Settings:
+    """Return the settings of an experiment, or of one of its fine-tunings."""
+    return settings_of_experiment(settings_of(study), name)
+
+
+@cache
+def rows_of(study: str) -> list[ScoreRow]:
+    return read_csv(ROOT / "studies" / study / "scores.csv")
+
+
+@cache
+def scores_by_experiment(study: str) -> Mapping[tuple[str, str], list[float]]:
+    """Return (experiment, task.metric) -> score of each training."""
+    scores = defaultdict(list)
+    for row in rows_of(study):
+        if row.runs == 1 and row.value is not None:
+            scores[row.experiment, f"{row.task}.{row.metric}"].append(row.value)
+    return scores
+
+
+@cache
+def records_of(study: str) -> Mapping[str, Record]:
+    return read_records(Folder(unpacked(study)))
+
+
+def history(study: str, rule: str, node: str) -> list[Mapping[str, str]]:
+    """Return the rows of the history of a training, column -> its text."""
+    path = unpacked(study) / "results" / study / rule / node / "history.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def held_out_losses(study: str, experiment: str) -> list[float]:
+    """Return the losses on held-out text; nats a target token."""
+    rows = history(study, "pretrain", experiment)
+    return [float(row["validation_loss"]) for row in rows if row["validation_loss"]]
+
+
+def training_losses(study: str, rule: str, node: str) -> dict[int, float]:
+    """Return step -> the training loss of the steps since the one before; nats a target token.
+
+    An encoder-decoder's history has it a position of the targets, padding included (D-017), if
+    `loss_normaliser` is `padded_size`.
+    """
+    stage = getattr(experiment_settings(study, node), rule)
+    losses, before = {}, 0
+    for row in history(study, rule, node):
+        step = int(row["step"])
+        positions = (step - before) * stage.batch_size * stage.targets_length
+        padded = positions / int(row["tokens"]) if stage.loss_normaliser == "padded_size" else 1
+        losses[step] = float(row["loss"]) * padded
+        before = step
+    return losses
+
+
+def nodes(experiment: str, group: str = "") -> list[str]:
+    """Return the names of the trainings of all seeds."""
+    return ["_".join(filter(None, (f"{experiment}{seed}", group))) for seed in SEEDS]
+
+
+def held_out(study: str, experiment: str, index: int = -1) -> list[float]:
+    """Return a loss on held-out text of each seed; nats a target token."""
+    return [held_out_losses(study, node)[index] for node in nodes(experiment)]
+
+
+def last_losses(study: str, rule: str, experiment: str, group: str = "") -> list[float]:
+    """Return the training loss of the last logged steps of each seed; nats a target token."""
+    found = (training_losses(study, rule, node) for node in nodes(experiment, group))
+    return [losses[max(losses)] for losses in found]
+
+
+def manifest(study: str, rule: str, node: str = "*") -> Any:
+    """Return the manifest of a job, or of the only one of a rule."""
+    (path,) = (unpacked(study) / "results" / study / rule).glob(f"{node}/manifest.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def mean_of(study: str, experiment: str, key: str) -> float:
+    return fmean(scores_by_experiment(study)[experiment, key])
+
+
+def difference(study: str, key: str, first: str, second: str) -> WelchDifference:
+    scores = scores_by_experiment(study)
+    return welch(scores[first, key], scores[second, key])
+
+
+def rows_of_the_paper(study: str) -> dict[str, str]:
+    """Return experiment -> the row of the paper that it repeats."""
+    experiments = settings_of(study).experiments
+    return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
