@@ -15,7 +15,7 @@ from t5repro.cli.main import main
 
 PAGE = (ROOT / "docs/audit_a_score.md").read_text(encoding="utf-8")
 ((COMMAND, PRINTED),) = re.findall(r"\$ t5repro (runs [^\n]*)\n(.*?)```", PAGE, re.DOTALL)
-COMMITTED = int(PRINTED.split()[-2])  # rows: the last line is "2 of 132 rows"
+COMMITTED = int(PRINTED.split()[-2])  # rows: the last line is "2 of N rows"
 
 
 @pytest.fixture

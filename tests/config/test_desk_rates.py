@@ -1,6 +1,5 @@
 """The run file of the search of rates: one rule for all systems."""
 
-import re
 from collections import defaultdict
 from typing import Any
 
@@ -11,47 +10,42 @@ from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.presets.systems import PRESETS
 from t5repro.config.schema import Settings
 
-STAGES = ("pretrain", "finetune")
-
 
 @pytest.fixture(scope="module")
 def run() -> Settings:
     return load_committed("desk_rates")
 
 
-def searched(run: Settings) -> dict[tuple[str, str], dict[float, Settings]]:
-    """Return (system, stage) -> rate -> settings."""
-    found: dict[tuple[str, str], dict[float, Settings]] = defaultdict(dict)
+def searched(run: Settings) -> dict[str, dict[float, Settings]]:
+    """Return system -> rate of pre-training -> settings."""
+    found: dict[str, dict[float, Settings]] = defaultdict(dict)
     for one in run.experiments:
-        name = re.fullmatch(r"(\w+?)(_tuned)?_(\d+)", one.name)
-        assert name, one.name
-        stage = STAGES[bool(name[2])]
+        system, _, digits = one.name.rpartition("_")
         settings = settings_of_experiment(run, one.name)
-        rate = getattr(settings, stage).learning_rate.factor
-        assert rate == float(f"0.{name[3]}"), one.name
-        found[name[1], stage][rate] = settings
+        rate = settings.pretrain.learning_rate.factor
+        assert rate == float(f"0.{digits}"), one.name
+        found[system][rate] = settings
     return found
 
 
 def test_every_system_with_a_pre_training_of_its_own_is_searched(run: Settings) -> None:
-    systems = [system for system, stage in searched(run) if stage == "pretrain"]
-    assert sorted(systems) == sorted({"t5", *PRESETS} - {"mt_dnn"})
+    assert sorted(searched(run)) == sorted({"t5", *PRESETS} - {"mt_dnn"})
 
 
 def test_the_rates_of_a_system_are_four_or_more_each_twice_the_one_before(run: Settings) -> None:
-    for searched_for, settings in searched(run).items():
+    for system, settings in searched(run).items():
         rates = sorted(settings)
-        assert len(rates) >= 4, searched_for
+        assert len(rates) >= 4, system
         expected = [rates[0] * 2**doublings for doublings in range(len(rates))]
-        assert rates == pytest.approx(expected), searched_for
+        assert rates == pytest.approx(expected), system
 
 
 def test_nothing_but_the_rate_differs_between_the_trainings_of_a_system(run: Settings) -> None:
-    for (system, stage), settings in searched(run).items():
+    for system, settings in searched(run).items():
         others: list[dict[str, Any]] = []
         for one in settings.values():
             values = one.model_dump(exclude={"experiments"})
-            del values[stage]["learning_rate"]["factor"]
+            del values["pretrain"]["learning_rate"]["factor"]
             others.append(values)
         assert all(values == others[0] for values in others), system
 

@@ -33,6 +33,7 @@ from study_results import (
 )
 
 from t5repro.config.load import load_settings
+from t5repro.config.sections.pretrain import PretrainSettings
 from t5repro.estimate.machines import machine_named
 from t5repro.estimate.plan import Calibration, estimate_run
 from t5repro.estimate.power import POWER, ColumnPower, column_powers, spreads
@@ -43,7 +44,7 @@ from t5repro.report.cost import job_costs
 from t5repro.report.experiments import group_arms
 from t5repro.report.order_statistics import AGREES, CONTRADICTS, WITHIN, WelchDifference, welch
 from t5repro.report.ordering import Pair, orderings
-from t5repro.report.published_scores import baseline_deviation, rows_named
+from t5repro.report.published_scores import baseline_deviation, exceeds_deviation, rows_named
 from t5repro.report.scaling import Scaling, scalings
 from t5repro.report.titles import UNDEFINED, format_mean, metric_title, task_title
 
@@ -156,13 +157,6 @@ def interval(gap: WelchDifference, decimals: int = 1) -> str:
     """Return a difference whose sign the words beside it give."""
     assert gap.value >= 0
     return f"{gap.value:.{decimals}f} ± {gap.margin:.{decimals}f}"
-
-
-def deviation(column: str) -> float:
-    """Return the standard deviation of the paper's baseline."""
-    found = baseline_deviation(column, split="validation")
-    assert found is not None
-    return found
 
 
 def paper(row: str, table: int, column: str) -> float:
@@ -508,26 +502,36 @@ def gain_of_bert_style() -> WelchDifference:
     return gain
 
 
+def tokens_read(pretrain: PretrainSettings) -> int:
+    """Return the tokens of text that a pre-training reads, repeated ones as well."""
+    return pretrain.steps * pretrain.batch_size * pretrain.inputs_length
+
+
 def set_up() -> list[str]:
     study, tokens = settings_of(STUDY), manifest(STUDY, "tokens")["counters"]
     train, validation = tokens["train"], tokens["validation"]
     published = load_settings({})  # the defaults are the paper's baseline
     pretrain, finetune, model = study.pretrain, study.finetune, study.model
-    seen, paper_seen = (
-        one.steps * one.batch_size * one.inputs_length for one in (pretrain, published.pretrain)
-    )
-    assert paper_seen == 2**35
+    assert tokens_read(published.pretrain) == 2**35
     assert model.num_encoder_layers == model.num_decoder_layers == 2
     rows = {
         task: manifest(STUDY, "tasks", task)["counters"]["train"]["rows"]
         for task in study.tasks.names
     }
     training = [f"{rows[task]:,} of {title_of(task)}" for task in study.tasks.names]
+    below = [
+        row.value < row.baseline
+        for one in (SCALING, STUDY, OBJECTIVES, ARCHITECTURES, MODELING, REPEATS)
+        for row in rows_of(one)
+        if (row.task, row.metric, row.runs) == ("glue_qqp", "f1", 1)
+        if row.value is not None and row.baseline is not None
+    ]
+    assert below.count(True) > len(below) / 2
     rates = published.pretrain.learning_rate, pretrain.learning_rate
     assert published.pretrain.optimizer == pretrain.optimizer == "adafactor"
     return [
         f"2^35 tokens | {train['tokens']:,} tokens of English in {train['documents']:,} documents",
-        f"sees at most {seen / 1e6:.1f} million",
+        f"sees at most {tokens_read(pretrain) / 1e6:.1f} million",
         f"{validation['documents']:,} documents, {validation['tokens']:,} tokens",
         f"losses are of {pretrain.validation_batches * pretrain.batch_size} rows",
         f"{published.vocab.vocab_size:,}, four languages | {study.vocab.vocab_size:,}",
@@ -559,10 +563,8 @@ def worth() -> list[str]:
     trivial = {f"{row.task}.{row.metric}": row.baseline for row in rows_of(STUDY)}
     gaps = [difference(STUDY, key, "baseline", "no_pretraining") for key in (SST2, QQP)]
     assert all(is_within(gap) for gap in gaps)
-    study, published = settings_of(STUDY), load_settings({}).pretrain
-    pretrain = study.pretrain
-    share = pretrain.steps * pretrain.batch_size * pretrain.inputs_length / 2**35
-    assert published.steps * published.batch_size * published.inputs_length == 2**35
+    study, pretrain = settings_of(STUDY), settings_of(STUDY).pretrain
+    times = tokens_read(load_settings({}).pretrain) / tokens_read(pretrain)
     return [
         f"{extremes(losses[0], 2)} (three seeds) after {pretrain.validation_every_steps:,} steps",
         f"{extremes(losses[-1], 2)} after {pretrain.steps:,}",
@@ -577,7 +579,7 @@ def worth() -> list[str]:
         f"these {study.finetune.groups['wmt_en_de']['finetune.steps']} steps at a rate of "
         f"{study.finetune.learning_rate.factor:g}",
         f"reach {mean_of(OBJECTIVES, 'bert_style', EN_DE):.1f} BLEU",
-        f"{share * 2**35 / 1e6:.1f} million tokens, 1/{round(1 / share, -2):,.0f} of",
+        f"{tokens_read(pretrain) / 1e6:.1f} million tokens, 1/{round(times, -2):,.0f} of",
     ]
 
 
@@ -600,6 +602,9 @@ def compute() -> list[str]:
     assert is_within(gains(QQP)[1])
     assert exceeds(negative(gains(QQP)[0]))
     assert all(is_within(gap) for gap in gains("glue_qqp.f1"))
+    worth_from = {(row[0], row[1]): row[-1] for row in scaling_table()}
+    assert worth_from["SST-2", "accuracy"] == series.operations[-1]
+    assert worth_from["QQP", "F1"] == UNDEFINED
     for key in means:
         assert paper("Baseline average", 16, key) > paper("No pre-training", 16, key)
     return [
@@ -652,7 +657,7 @@ def objectives() -> list[str]:
 
 def is_told_apart(score: float, other: float, column: str) -> bool:
     """Return whether the paper tells two scores apart, by two deviations of its baseline."""
-    return abs(score - other) > 2 * deviation(column)
+    return bool(exceeds_deviation(score - other, baseline_deviation(column, split="validation")))
 
 
 def architectures() -> list[str]:
@@ -661,6 +666,7 @@ def architectures() -> list[str]:
     first, shared, half, language_model, prefix = rows
     losses = {name: held_out(ARCHITECTURES, name) for name in rows}
     gaps = {name: welch(losses[name], losses[first]) for name in losses if name != first}
+    assert min(gap.value for gap in gaps.values()) > 0
     assert {name for name, gap in gaps.items() if exceeds(gap)} == {shared, half}
     assert all(is_within(gap) for name, gap in gaps.items() if name not in {shared, half})
     sst2 = {name: scores_by_experiment(ARCHITECTURES)[name, SST2] for name in rows}
@@ -701,6 +707,11 @@ def architectures() -> list[str]:
     ]
 
 
+def assert_none_contradicts(study: str, number: int) -> None:
+    for row in order_table(study, number):
+        assert " 0 contradict" in row[3]
+
+
 def modeling() -> list[str]:
     """The architectures of table 2 with language modeling."""
     first, shared, half, language_model, prefix = rows = rows_of_the_paper(MODELING)
@@ -714,6 +725,7 @@ def modeling() -> list[str]:
     }
     english_german = len(shown_scores(MODELING, first)) - 1
     assert set(leads) == {(name, language_model, english_german) for name in (first, shared)}
+    assert_none_contradicts(MODELING, 2)
     averages = {name: fmean(glue_average(MODELING, name)) for name in rows}
     assert min(averages, key=averages.__getitem__) == shared
     gaps = list(itertools.chain.from_iterable(modeling_gaps().values()))
@@ -753,6 +765,7 @@ def repeats() -> list[str]:
         for key in (SST2, QQP, EN_DE)
         for name in (few, some, many, most)
     }
+    assert_none_contradicts(REPEATS, 9)
     beyond = {where for where, fall in falls.items() if exceeds(fall)}
     assert beyond == {(SST2, some), (SST2, many), (EN_DE, most)}
     untrained = scores_by_experiment(SCALING)["no_pretraining", SST2]
@@ -761,7 +774,7 @@ def repeats() -> list[str]:
     better = [difference(REPEATS, key, few, none) for key in (SST2, EN_DE)]
     assert all(is_within(gap) for gap in better)
     return [
-        f"reads {pretrain.steps * step:,} tokens",
+        f"reads {tokens_read(pretrain):,} tokens",
         f"A step reads {step:,} tokens",
         f"of {unique_tokens(many):,} or {unique_tokens(most)} tokens",
         f"lasts {2**35 // 4096 // 2**16} steps",
