@@ -1,0 +1,97 @@
+"""The run file of the systems at a desk: equal compute, and rates searched by one rule for all."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import pytest
+from run_files import load_committed
+
+from t5repro.config.experiments import settings_of_experiment
+from t5repro.config.presets.systems import PRESETS
+from t5repro.config.schema import Settings
+
+Stage = Literal["pretrain", "finetune"]
+SEARCHES: Mapping[Stage, str] = {"pretrain": "pretraining", "finetune": "finetuning"}
+
+
+@pytest.fixture(scope="module")
+def run() -> Settings:
+    return load_committed("desk_systems")
+
+
+def first_trainings(run: Settings) -> Iterator[tuple[str, Settings]]:
+    """Yield (experiment, its settings): of an experiment with several seeds the first."""
+    for one in run.experiments:
+        if "_seed_" not in one.name:
+            yield one.name, settings_of_experiment(run, one.name)
+
+
+def searched(run: Settings, stage: Stage) -> Mapping[str, dict[float, Settings]]:
+    """Return system -> rate of the stage -> settings of the training with it, the chosen first."""
+    found: dict[str, dict[float, Settings]] = defaultdict(dict)
+    for name, settings in first_trainings(run):
+        system, _, digits = name.partition(f"_{SEARCHES[stage]}_")
+        rate = getattr(settings, stage).learning_rate.factor
+        if digits:
+            assert rate == float(f"0.{digits}"), name
+        elif system not in ("t5", *PRESETS):
+            continue  # of the search in the other stage
+        assert rate not in found[system], name
+        found[system][rate] = settings
+    return found
+
+
+def test_the_text_the_tasks_and_the_network_are_those_of_the_architectures(run: Settings) -> None:
+    architectures = load_committed("desk_architectures")
+    for section in ("data", "corpus", "c4", "tokens", "vocab", "model"):
+        assert getattr(run, section) == getattr(architectures, section), section
+    assert run.tasks.names == architectures.finetune.groups["glue"]["tasks.names"]
+
+
+def test_t5_is_trained_as_the_baseline_of_the_architectures(run: Settings) -> None:
+    """So its weights are those of that study, and the two compare."""
+    architectures = load_committed("desk_architectures")
+    ours = settings_of_experiment(run, "t5").pretrain
+    assert ours == architectures.pretrain.model_copy(update={"flops": run.pretrain.flops})
+    theirs = settings_of_experiment(architectures, "baseline_glue").finetune
+    assert settings_of_experiment(run, "t5").finetune == theirs.model_copy(update={"groups": {}})
+
+
+@pytest.mark.parametrize("system", ["t5", *PRESETS])
+def test_a_system_has_three_seeds(run: Settings, system: str) -> None:
+    names = [one.name for one in run.experiments]
+    assert {system, f"{system}_seed_1", f"{system}_seed_2"} <= set(names)
+
+
+@pytest.mark.parametrize("stage", SEARCHES)
+def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(
+    run: Settings, stage: Stage
+) -> None:
+    for system, settings in searched(run, stage).items():
+        others: list[dict[str, Any]] = []
+        for one in settings.values():
+            values = one.model_dump(exclude={"experiments"})
+            del values[stage]["learning_rate"]["factor"]
+            others.append(values)
+        assert all(values == others[0] for values in others), system
+
+
+def test_mt_dnn_continues_the_pre_training_of_bert(run: Settings) -> None:
+    bert, mt_dnn = (settings_of_experiment(run, name).pretrain for name in ("bert", "mt_dnn"))
+    assert mt_dnn == bert
+
+
+def test_the_chosen_rate_of_pre_training_lies_between_two_others(run: Settings) -> None:
+    found = searched(run, "pretrain")
+    assert sorted(found) == sorted(("t5", *PRESETS))
+    for system, settings in found.items():
+        if system != "mt_dnn":
+            assert_doubled(list(settings), system)
+
+
+def assert_doubled(rates: list[float], system: str) -> None:
+    """Assert that the rates are each twice the one before, the first of the list inside."""
+    ordered = sorted(rates)
+    assert ordered == pytest.approx([ordered[0] * 2**k for k in range(len(rates))]), system
+    assert rates[0] not in (ordered[0], ordered[-1]), system
