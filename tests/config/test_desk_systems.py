@@ -1,7 +1,7 @@
-"""The run file of the systems at a desk: equal compute, and rates searched by one rule for all."""
+"""The run files of the systems at a desk: equal compute, and rates searched by one rule for all."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pytest
@@ -13,6 +13,7 @@ from t5repro.config.schema import Settings
 
 Stage = Literal["pretrain", "finetune"]
 SEARCHES: Mapping[Stage, str] = {"pretrain": "pretraining", "finetune": "finetuning"}
+OF_RUN = {"run", "experiments"}
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +21,12 @@ def run() -> Settings:
     return load_committed("desk_systems")
 
 
-def first_trainings(run: Settings) -> Iterator[tuple[str, Settings]]:
-    """Yield (experiment, its settings): of an experiment with several seeds the first."""
-    for one in run.experiments:
-        if "_seed_" not in one.name:
-            yield one.name, settings_of_experiment(run, one.name)
-
-
-def searched(run: Settings, stage: Stage) -> Mapping[str, dict[float, Settings]]:
+def searched(stage: Stage) -> Mapping[str, dict[float, Settings]]:
     """Return system -> rate of the stage -> settings of the training with it, the chosen first."""
+    search = load_committed("desk_rates")
     found: dict[str, dict[float, Settings]] = defaultdict(dict)
-    for name, settings in first_trainings(run):
+    for name in (one.name for one in search.experiments):
+        settings = settings_of_experiment(search, name)
         system, _, digits = name.partition(f"_{SEARCHES[stage]}_")
         rate = getattr(settings, stage).learning_rate.factor
         if digits:
@@ -65,10 +61,8 @@ def test_a_system_has_three_seeds(run: Settings, system: str) -> None:
 
 
 @pytest.mark.parametrize("stage", SEARCHES)
-def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(
-    run: Settings, stage: Stage
-) -> None:
-    for system, settings in searched(run, stage).items():
+def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(stage: Stage) -> None:
+    for system, settings in searched(stage).items():
         others: list[dict[str, Any]] = []
         for one in settings.values():
             values = one.model_dump(exclude={"experiments"})
@@ -82,8 +76,15 @@ def test_mt_dnn_continues_the_pre_training_of_bert(run: Settings) -> None:
     assert mt_dnn == bert
 
 
-def test_the_chosen_rate_of_pre_training_lies_between_two_others(run: Settings) -> None:
-    found = searched(run, "pretrain")
+@pytest.mark.parametrize("system", ["t5", *PRESETS])
+def test_the_study_trains_a_system_as_the_search_chose(run: Settings, system: str) -> None:
+    search = load_committed("desk_rates")
+    ours, theirs = (settings_of_experiment(one, system) for one in (run, search))
+    assert ours.model_dump(exclude=OF_RUN) == theirs.model_dump(exclude=OF_RUN)
+
+
+def test_the_chosen_rate_of_pre_training_lies_between_two_others() -> None:
+    found = searched("pretrain")
     assert sorted(found) == sorted(("t5", *PRESETS))
     for system, settings in found.items():
         if system != "mt_dnn":
