@@ -1,41 +1,30 @@
 """The run files of the systems at a desk: equal compute, and rates searched by one rule for all."""
 
-from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from run_files import load_committed
+from study_results import experiment_settings
+from systems_study import INFIX, NAMES, SEARCH, SYSTEMS, Stage, trainings_of_search
 
 from t5repro.config.experiments import settings_of_experiment
-from t5repro.config.presets.systems import PRESETS
 from t5repro.config.schema import Settings
 
-Stage = Literal["pretrain", "finetune"]
-SEARCHES: Mapping[Stage, str] = {"pretrain": "pretraining", "finetune": "finetuning"}
 OF_RUN = {"run", "experiments"}
 
 
 @pytest.fixture(scope="module")
 def run() -> Settings:
-    return load_committed("desk_systems")
+    return load_committed(SYSTEMS)
 
 
-def searched(stage: Stage) -> Mapping[str, dict[float, Settings]]:
+def rates_tried(stage: Stage) -> Mapping[str, dict[float, Settings]]:
     """Return system -> rate of the stage -> settings of the training with it, the chosen first."""
-    search = load_committed("desk_rates")
-    found: dict[str, dict[float, Settings]] = defaultdict(dict)
-    for name in (one.name for one in search.experiments):
-        settings = settings_of_experiment(search, name)
-        system, _, digits = name.partition(f"_{SEARCHES[stage]}_")
-        rate = getattr(settings, stage).learning_rate.factor
-        if digits:
-            assert rate == float(f"0.{digits}"), name
-        elif system not in ("t5", *PRESETS):
-            continue  # of the search in the other stage
-        assert rate not in found[system], name
-        found[system][rate] = settings
-    return found
+    return {
+        system: {rate: experiment_settings(SEARCH, name) for rate, name in tried.items()}
+        for system, tried in trainings_of_search(stage).items()
+    }
 
 
 def test_the_text_the_tasks_and_the_network_are_those_of_the_architectures(run: Settings) -> None:
@@ -54,15 +43,15 @@ def test_t5_is_trained_as_the_baseline_of_the_architectures(run: Settings) -> No
     assert settings_of_experiment(run, "t5").finetune == theirs.model_copy(update={"groups": {}})
 
 
-@pytest.mark.parametrize("system", ["t5", *PRESETS])
+@pytest.mark.parametrize("system", NAMES)
 def test_a_system_has_three_seeds(run: Settings, system: str) -> None:
     names = [one.name for one in run.experiments]
     assert {system, f"{system}_seed_1", f"{system}_seed_2"} <= set(names)
 
 
-@pytest.mark.parametrize("stage", SEARCHES)
+@pytest.mark.parametrize("stage", INFIX)
 def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(stage: Stage) -> None:
-    for system, settings in searched(stage).items():
+    for system, settings in rates_tried(stage).items():
         others: list[dict[str, Any]] = []
         for one in settings.values():
             values = one.model_dump(exclude={"experiments"})
@@ -76,19 +65,15 @@ def test_mt_dnn_continues_the_pre_training_of_bert(run: Settings) -> None:
     assert mt_dnn == bert
 
 
-@pytest.mark.parametrize("system", ["t5", *PRESETS])
-def test_the_study_trains_a_system_as_the_search_chose(run: Settings, system: str) -> None:
-    search = load_committed("desk_rates")
-    ours, theirs = (settings_of_experiment(one, system) for one in (run, search))
+@pytest.mark.parametrize("system", NAMES)
+def test_the_study_trains_a_system_as_the_search_chose(system: str) -> None:
+    ours, theirs = (experiment_settings(name, system) for name in (SYSTEMS, SEARCH))
     assert ours.model_dump(exclude=OF_RUN) == theirs.model_dump(exclude=OF_RUN)
 
 
 def test_the_chosen_rate_of_pre_training_lies_between_two_others() -> None:
-    found = searched("pretrain")
-    assert sorted(found) == sorted(("t5", *PRESETS))
-    for system, settings in found.items():
-        if system != "mt_dnn":
-            assert_doubled(list(settings), system)
+    for system, settings in rates_tried("pretrain").items():
+        assert_doubled(list(settings), system)
 
 
 def assert_doubled(rates: list[float], system: str) -> None:
