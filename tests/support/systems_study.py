@@ -1,28 +1,17 @@
-"""What is read of the committed study of the systems before T5, and of the search of its rates."""
+"""What is read of the search of the rates of the systems before T5."""
 
 from collections.abc import Mapping
 from functools import cache
 from statistics import fmean
 from typing import Literal
 
-from study_results import (
-    experiment_settings,
-    held_out,
-    held_out_losses,
-    history,
-    manifest,
-    scores_by_experiment,
-    settings_of,
-    training_losses,
-)
+from study_results import experiment_settings, held_out_losses, settings_of, training_losses
 
 from t5repro.config.presets.systems import PRESETS
-from t5repro.report.titles import format_mean
 
 SYSTEMS, SEARCH = "desk_systems", "desk_rates"
 NAMES = ("t5", *PRESETS)
 Stage = Literal["pretrain", "finetune"]
-KEYS = ("glue_sst2.accuracy", "glue_qqp.accuracy", "glue_qqp.f1")
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
 
 
@@ -32,14 +21,15 @@ def trainings_of_search(stage: Stage) -> Mapping[str, dict[float, str]]:
     The rates of fine-tuning were tried with the best one of pre-training, which may be another than
     the first.
     """
-    found: dict[str, dict[float, str]] = {name: {} for name in NAMES}
+    found: dict[str, dict[float, str]] = {}
     for system in NAMES:
         names = [
             system,
             *(name for name in _experiments() if name.startswith(system + INFIX[stage])),
         ]
-        if stage == "finetune" and _rate("pretrain", names[-1]) != _rate("pretrain", system):
-            del names[0]
+        if stage == "finetune":
+            best = _rate("pretrain", names[-1])
+            names[0] = trainings_of_search("pretrain").get(system, {}).get(best, system)
         found[system] = {_rate(stage, name): name for name in names}
         assert len(found[system]) == len(names), system
     if stage == "pretrain":
@@ -105,32 +95,4 @@ def rate_table() -> list[list[str]]:
             else:
                 cells += ["BERT's", "", "", ""]
         rows.append([f"`{system}`", *cells])
-    return rows
-
-
-def pretrained_as(system: str) -> str:
-    return "bert" if system == "mt_dnn" else system
-
-
-def targets_seen(system: str) -> int:
-    """Return the targets of all steps of the first seed's pre-training."""
-    return sum(int(row["tokens"]) for row in history(SYSTEMS, "pretrain", pretrained_as(system)))
-
-
-def system_table() -> list[list[str]]:
-    """Return of each system its size, what it saw and learnt, and its scores."""
-    rows = []
-    for system in NAMES:
-        pretrained = pretrained_as(system)
-        counters = manifest(SYSTEMS, "pretrain", pretrained)["counters"]
-        scores = scores_by_experiment(SYSTEMS)
-        rows.append(
-            [
-                f"`{system}`",
-                f"{counters['parameters']:,}",
-                f"{targets_seen(system) / 1e6:.1f}",
-                format_mean(held_out(SYSTEMS, pretrained), digits=3),
-                *(format_mean(scores[system, key], digits=2) for key in KEYS),
-            ]
-        )
     return rows
