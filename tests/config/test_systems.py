@@ -369,7 +369,7 @@ def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
         load_settings({"model": {name: 2}})
 
 
-@pytest.mark.parametrize("name", ["systems", "desk_systems"])
+@pytest.mark.parametrize("name", ["systems", "desk_systems", "desk_ten_systems"])
 def test_all_systems_have_the_compute_of_the_baseline(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +389,18 @@ def test_all_systems_have_the_compute_of_the_baseline(
         optimizers = training.optimizer, settings.finetune.optimizer  # MT-DNN's second is its own
         recipes.add((training.objective, str(training.masked_lm), *optimizers))
     assert len(recipes) == 10
+
+
+def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    ours, study = (
+        load_run_files([Path(f"configs/{name}.yaml")]) for name in ("desk_systems", "desk_study")
+    )
+    for section in ("data", "corpus", "c4", "tokens", "vocab", "model"):
+        assert getattr(ours, section) == getattr(study, section), section
+    assert ours.tasks.names == study.finetune.groups["glue"]["tasks.names"]
 
 
 PAGES = {"systems": "### On the demo", "desk_systems": "### On real text"}

@@ -4,6 +4,7 @@ Two numbers of nanoT5 and two estimates, which were printed before the studies, 
 """
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from study_results import (
     difference,
     experiment_settings,
     held_out,
+    held_out_losses,
     last_losses,
     manifest,
     mean_of,
@@ -30,6 +32,19 @@ from study_results import (
     rows_of_the_paper,
     scores_by_experiment,
     settings_of,
+)
+from systems_study import (
+    FINETUNING_RATES,
+    INFIX,
+    SEARCH,
+    SYSTEMS,
+    Stage,
+    best_rate,
+    finetuning_rates,
+    has_ended,
+    losses_of_search,
+    pretraining_rates,
+    trainings_of_search,
 )
 
 from t5repro.config.load import load_settings
@@ -48,21 +63,21 @@ from t5repro.report.published_scores import baseline_deviation, exceeds_deviatio
 from t5repro.report.scaling import Scaling, scalings
 from t5repro.report.titles import UNDEFINED, format_mean, metric_title, task_title
 
-SCALING, STUDY, OBJECTIVES, ARCHITECTURES, MODELING, REPEATS, ADAPTERS, RECIPES = STUDIES = tuple(
-    f"desk_{name}"
-    for name in (
-        "scaling",
-        "study",
-        "objectives",
-        "architectures",
-        "language_modeling",
-        "repeats",
-        "adapters",
-        "recipes",
-    )
+SCALING, STUDY, OBJECTIVES, ARCHITECTURES, MODELING, REPEATS, ADAPTERS, RECIPES, *_ = STUDIES = (
+    "desk_scaling",
+    "desk_study",
+    "desk_objectives",
+    "desk_architectures",
+    "desk_language_modeling",
+    "desk_repeats",
+    "desk_adapters",
+    "desk_recipes",
+    SEARCH,
 )
 EN_DE, SST2, QQP = "wmt_en_de.bleu", "glue_sst2.accuracy", "glue_qqp.accuracy"
 GLUE = "glue.average"
+OPEN = {"spanbert", "electra", "gpt", "xlnet"}  # whose search of a rate of fine-tuning goes on
+CLIFF = 0.3  # of a loss: the training with twice the rate learns nothing; nats
 AIM = 0.3  # the largest error of an estimate; a share of what was spent
 # FLOP/s of a core by positions and rows of a batch, and seconds until the first step was done: 20
 # steps of two trainings at a time, before the study, of SCALING and ADAPTERS after it.
@@ -70,6 +85,13 @@ BEFORE_ARCHITECTURES = {
     (168, 16): (47.0e9, 10.8),
     (128, 32): (50.9e9, 10.5),
     (96, 32): (59.6e9, 10.5),
+}
+BEFORE_SYSTEMS = {
+    (168, 16): (72.7e9, 7.3),
+    (128, 16): (65.7e9, 4.5),
+    (128, 32): (71.0e9, 6.3),
+    (96, 32): (56.3e9, 4.8),
+    (96, 64): (66.3e9, 7.3),
 }
 PROBED = {
     SCALING: BEFORE_ARCHITECTURES,
@@ -82,6 +104,7 @@ PROBED = {
         (96, 32): (44.1e9, 11.1),
     },
     REPEATS: {(168, 16): (71.3e9, 6.3), (128, 32): (64.2e9, 6.8), (96, 32): (75.3e9, 7.1)},
+    SEARCH: BEFORE_SYSTEMS,
 }
 NAMES = re.compile(  # with digits that are no figures
     r"\b[Tt]ables? \d+(?:(?:,| and| to|, and) \d+)*|[\d,]+(?:(?:,| and|, and) [\d,]+)* repeats"
@@ -412,7 +435,10 @@ def estimated(
     machine = machine_named("cpu-2", None)
     settings, nothing_done = settings_of(study), unpacked(RECIPES)
     found = estimate_run(settings, machine, root=nothing_done, calibration=calibration)
-    return sum(entry.seconds for entry in found.nodes) / 3600
+    seconds = {
+        "/".join([study, *filter(None, each.node.key)]): each.seconds for each in found.nodes
+    }
+    return sum(seconds[job] for job in records_of(study)) / 3600  # of a search some are not run
 
 
 @cache
@@ -836,6 +862,54 @@ def recipes() -> list[str]:
     ]
 
 
+def systems() -> list[str]:
+    pretraining, finetuning = losses_of_search("pretrain"), losses_of_search("finetune")
+    assert all(has_ended(tried) for tried in pretraining.values())
+    ended = {name for name, tried in finetuning.items() if tried and has_ended(tried)}
+    assert set(finetuning) - ended == OPEN
+    assert not finetuning["xlnet"]
+    half, best, double = (pretraining["t5"][rate] for rate in (0.1, 0.2, 0.4))
+    spread = stdev(held_out(ARCHITECTURES, "baseline"))
+    assert best < half < best + 2 * spread
+    twice = {name: tried[2 * best_rate(tried)] for name, tried in pretraining.items()}
+    stuck = [name for name, loss in twice.items() if loss - min(pretraining[name].values()) > CLIFF]
+    assert stuck == ["bert", "roberta", "spanbert", "structbert", "electra", "gpt"]
+    jobs = trainings_of_search("pretrain")["xlnet"].values()
+    xlnet = list(zip(*(held_out_losses(SEARCH, job) for job in jobs), strict=True))
+    losses = finetuning["t5"]
+    used = settings_of(ARCHITECTURES).finetune.learning_rate.factor
+    assert best_rate(losses) == 2 * used
+    guess = math.log(2)
+    at_guess = {
+        name
+        for name, tried in finetuning.items()
+        if abs(max(tried.values(), default=0) - guess) < 0.01
+    }
+    assert at_guess == {"bert", "albert", "spanbert", "mt_dnn", "structbert", "electra"}
+    assert all(abs(loss - guess) < 0.01 for loss in finetuning["electra"].values())
+    rates = [f"{losses[rate]:.3f} at {rate:g}" for rate in (0.02, 0.01, 0.04)]
+    return [
+        f"{settings_of(SEARCH).pretrain.flops:.2e} FLOP".replace("e+", "e"),
+        f"by {half - best:.3f} and {double - best:.3f}",
+        f"three seeds of T5 differ by {spread:.3f}",
+        f"ends at {extremes((twice[name] for name in stuck[:-1]), 2)} nats",
+        f"GPT's at {twice['gpt']:.2f} after {min(pretraining['gpt'].values()):.2f}",
+        f"from {extremes(xlnet[0], 2)} to {extremes(xlnet[-1], 2)} nats",
+        f"{rates[0]}, {rates[1]} and {rates[2]}",
+        f"of this page use {used:g}",
+        f"guess has {guess:.2f}",
+        " | ".join(f"{rate:g}" for rate in FINETUNING_RATES),
+    ]
+
+
+@pytest.mark.parametrize("stage", INFIX)
+def test_the_systems_have_the_best_rates_of_the_search(stage: Stage) -> None:
+    for system, tried in losses_of_search(stage).items():
+        if tried:
+            settings = getattr(experiment_settings(SYSTEMS, system), stage)
+            assert settings.learning_rate.factor == best_rate(tried), system
+
+
 def power() -> list[str]:
     """Which tables a desk can tell apart."""
     seeds = [
@@ -889,6 +963,7 @@ CLAIMS: Mapping[str, Callable[[], list[str]]] = {
     "The repeats of table 9": repeats,
     "The fine-tuning methods of table 10": methods,
     "Later recipes": recipes,
+    "Systems before T5": systems,
     "Which tables a desk can tell apart": power,
     "What it cost": cost,
     "The data": data,
@@ -926,6 +1001,8 @@ def test_no_number_of_the_page_is_unchecked() -> None:
         ("The fine-tuning methods of table 10", 0, method_table),
         ("The fine-tuning methods of table 10", 1, partial(order_table, ADAPTERS, 10)),
         ("Later recipes", 0, recipe_table),
+        ("Systems before T5", 0, pretraining_rates),
+        ("Systems before T5", 1, finetuning_rates),
         ("Which tables a desk can tell apart", 0, power_table),
         ("What it cost", 0, cost_table),
     ],

@@ -5,11 +5,17 @@ from functools import cache
 from statistics import fmean
 from typing import Literal
 
-from study_results import experiment_settings, held_out_losses, settings_of, training_losses
+from study_results import (
+    experiment_settings,
+    held_out_losses,
+    records_of,
+    settings_of,
+    training_losses,
+)
 
 from t5repro.config.presets.systems import PRESETS
 
-SYSTEMS, SEARCH = "desk_systems", "desk_rates"
+SYSTEMS, SEARCH = "desk_ten_systems", "desk_rates"
 NAMES = ("t5", *PRESETS)
 Stage = Literal["pretrain", "finetune"]
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
@@ -46,17 +52,19 @@ def _rate(stage: Stage, experiment: str) -> float:
     return rate
 
 
-def chosen(system: str) -> str:
-    """Return the experiment of the search with the best rates of both stages."""
-    best, _ = neighbours(losses_of_search("finetune")[system])
-    return trainings_of_search("finetune")[system][best]
-
-
 @cache
 def losses_of_search(stage: Stage) -> Mapping[str, dict[float, float]]:
-    """Return system -> rate of the stage -> the loss by which the rule chooses, in that order."""
+    """Return system -> rate of the stage -> the loss by which the rule chooses, in that order.
+
+    Without the trainings that were not run.
+    """
+    jobs = records_of(SEARCH)
     return {
-        system: dict(sorted((rate, _loss(stage, name)) for rate, name in tried.items()))
+        system: {
+            rate: _loss(stage, name)
+            for rate, name in sorted(tried.items())
+            if f"{SEARCH}/{stage}/{name}" in jobs
+        }
         for system, tried in trainings_of_search(stage).items()
     }
 
@@ -69,30 +77,35 @@ def _loss(stage: Stage, experiment: str) -> float:
     return fmean(loss for step, loss in losses.items() if step > 0.75 * max(losses))
 
 
-def neighbours(tried: Mapping[float, float]) -> tuple[float, list[float]]:
-    """Return the rate of least loss, and the losses with half of it, with it and with its double.
-
-    Raises:
-        ValueError: the least loss has no worse one on one of its sides.
-    """
-    rates = sorted(tried)
-    best = min(rates, key=tried.__getitem__)
-    place = rates.index(best)
-    if place in (0, len(rates) - 1):
-        raise ValueError(f"{best} is at an end of {rates}")
-    return best, [tried[rate] for rate in rates[place - 1 : place + 2]]
+def best_rate(tried: Mapping[float, float]) -> float:
+    """Return the rate of least loss."""
+    return min(tried, key=tried.__getitem__)
 
 
-def rate_table() -> list[list[str]]:
-    """Return of each system both rates that the rule chose, each with three losses."""
+def has_ended(tried: Mapping[float, float]) -> bool:
+    """Return whether the best rate has a worse one on either side."""
+    return min(tried) < best_rate(tried) < max(tried)
+
+
+def pretraining_rates() -> list[list[str]]:
+    """Return of each system its best rate, and the losses with half of it, with it and twice it."""
     rows = []
-    for system in NAMES:
-        cells = []
-        for stage in INFIX:
-            if tried := losses_of_search(stage).get(system):
-                best, losses = neighbours(tried)
-                cells += [f"{best:g}", *(f"{loss:.3f}" for loss in losses)]
-            else:
-                cells += ["BERT's", "", "", ""]
-        rows.append([f"`{system}`", *cells])
+    for system, tried in losses_of_search("pretrain").items():
+        best = best_rate(tried)
+        losses = [f"{tried[times * best]:.3f}" for times in (0.5, 1, 2)]
+        rows.append([f"`{system}`", f"{best:g}", *losses])
+    return rows
+
+
+FINETUNING_RATES = (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of the systems before T5
+
+
+def finetuning_rates() -> list[list[str]]:
+    """Return of each system before T5 the losses with each rate that was tried."""
+    rows = []
+    for system, tried in losses_of_search("finetune").items():
+        if tried and system != "t5":
+            assert set(tried) <= set(FINETUNING_RATES), system
+            losses = [f"{tried[rate]:.3f}" if rate in tried else "" for rate in FINETUNING_RATES]
+            rows.append([f"`{system}`", *losses])
     return rows
