@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from rate_search import INFIX, NAMES, SEARCH, SYSTEMS, Stage, trainings_of_search
 from run_files import load_committed
 from study_results import experiment_settings
-from systems_study import INFIX, NAMES, SEARCH, SYSTEMS, Stage, trainings_of_search
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
@@ -18,7 +18,7 @@ def run() -> Settings:
 
 
 def rates_tried(stage: Stage) -> Mapping[str, dict[float, Settings]]:
-    """Return system -> rate of the stage -> settings of the training with it, the chosen first."""
+    """Return system -> rate of the stage -> settings of its training, the first one first."""
     return {
         system: {rate: experiment_settings(SEARCH, name) for rate, name in tried.items()}
         for system, tried in trainings_of_search(stage).items()
@@ -59,6 +59,20 @@ def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(stage: S
             del values[stage]["learning_rate"]["factor"]
             others.append(values)
         assert all(values == others[0] for values in others), system
+
+
+@pytest.mark.parametrize("system", NAMES)
+def test_nothing_but_rates_differs_between_the_study_and_the_search(
+    run: Settings, system: str
+) -> None:
+    ours, theirs = (
+        settings.model_dump(exclude={"run", "experiments"})
+        for settings in (settings_of_experiment(run, system), experiment_settings(SEARCH, system))
+    )
+    for values in (ours, theirs):
+        for stage in INFIX:
+            del values[stage]["learning_rate"]["factor"]
+    assert ours == theirs
 
 
 def test_mt_dnn_continues_the_pre_training_of_bert(run: Settings) -> None:

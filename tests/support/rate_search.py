@@ -21,30 +21,36 @@ Stage = Literal["pretrain", "finetune"]
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
 
 
+@cache
 def trainings_of_search(stage: Stage) -> Mapping[str, dict[float, str]]:
     """Return system -> rate of the stage -> experiment that tried it, the first one first.
 
-    The rates of fine-tuning were tried with the best one of pre-training, which may be another than
-    the first.
+    The rates of fine-tuning were tried with the best rate of pre-training, which may be another
+    than the first. MT-DNN has the pre-training of BERT, and no search of its own.
     """
-    found: dict[str, dict[float, str]] = {}
-    for system in NAMES:
-        names = [
-            system,
-            *(name for name in _experiments() if name.startswith(system + INFIX[stage])),
-        ]
-        if stage == "finetune":
-            best = _rate("pretrain", names[-1])
-            names[0] = trainings_of_search("pretrain").get(system, {}).get(best, system)
-        found[system] = {_rate(stage, name): name for name in names}
-        assert len(found[system]) == len(names), system
     if stage == "pretrain":
-        del found["mt_dnn"]  # has BERT's
+        return {system: _tried(stage, system, system) for system in NAMES if system != "mt_dnn"}
+    pretrained = trainings_of_search("pretrain")
+    found = {}
+    for system in NAMES:
+        best = _rate("pretrain", _further(stage, system)[-1])
+        first = pretrained[system][best] if system in pretrained else system
+        found[system] = _tried(stage, system, first)
     return found
 
 
-def _experiments() -> list[str]:
-    return [one.name for one in settings_of(SEARCH).experiments]
+def _tried(stage: Stage, system: str, first: str) -> dict[float, str]:
+    """Return rate -> experiment that tried it, for the first one and all further ones."""
+    names = [first, *_further(stage, system)]
+    tried = {_rate(stage, name): name for name in names}
+    assert len(tried) == len(names), system
+    return tried
+
+
+def _further(stage: Stage, system: str) -> list[str]:
+    """Return the experiments that try a further rate of the stage."""
+    names = (one.name for one in settings_of(SEARCH).experiments)
+    return [name for name in names if name.startswith(system + INFIX[stage])]
 
 
 def _rate(stage: Stage, experiment: str) -> float:
@@ -54,12 +60,12 @@ def _rate(stage: Stage, experiment: str) -> float:
 
 @cache
 def losses_of_search(stage: Stage) -> Mapping[str, dict[float, float]]:
-    """Return system -> rate of the stage -> the loss by which the rule chooses, in that order.
+    """Return system -> rate of the stage, rising -> the loss by which the rule chooses.
 
-    Without the trainings that were not run.
+    Without the trainings that were not run, and without a system of which none was.
     """
     jobs = records_of(SEARCH)
-    return {
+    losses = {
         system: {
             rate: _loss(stage, name)
             for rate, name in sorted(tried.items())
@@ -67,6 +73,7 @@ def losses_of_search(stage: Stage) -> Mapping[str, dict[float, float]]:
         }
         for system, tried in trainings_of_search(stage).items()
     }
+    return {system: tried for system, tried in losses.items() if tried}
 
 
 def _loss(stage: Stage, experiment: str) -> float:
@@ -87,7 +94,7 @@ def has_ended(tried: Mapping[float, float]) -> bool:
     return min(tried) < best_rate(tried) < max(tried)
 
 
-def pretraining_rates() -> list[list[str]]:
+def pretraining_rate_table() -> list[list[str]]:
     """Return of each system its best rate, and the losses with half of it, with it and twice it."""
     rows = []
     for system, tried in losses_of_search("pretrain").items():
@@ -100,11 +107,11 @@ def pretraining_rates() -> list[list[str]]:
 FINETUNING_RATES = (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of the systems before T5
 
 
-def finetuning_rates() -> list[list[str]]:
+def finetuning_rate_table() -> list[list[str]]:
     """Return of each system before T5 the losses with each rate that was tried."""
     rows = []
     for system, tried in losses_of_search("finetune").items():
-        if tried and system != "t5":
+        if system != "t5":
             assert set(tried) <= set(FINETUNING_RATES), system
             losses = [f"{tried[rate]:.3f}" if rate in tried else "" for rate in FINETUNING_RATES]
             rows.append([f"`{system}`", *losses])
