@@ -369,7 +369,7 @@ def test_parts_of_an_encoder_are_refused_in_other_networks(name: str) -> None:
         load_settings({"model": {name: 2}})
 
 
-@pytest.mark.parametrize("name", ["systems", "desk_systems", "desk_ten_systems"])
+@pytest.mark.parametrize("name", ["systems", "desk_systems"])
 def test_all_systems_have_the_compute_of_the_baseline(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,24 +391,9 @@ def test_all_systems_have_the_compute_of_the_baseline(
     assert len(recipes) == 10
 
 
-def test_the_desk_comparison_has_the_data_and_the_t5_of_the_desk_study(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(ROOT)
-    ours, study = (
-        load_run_files([Path(f"configs/{name}.yaml")]) for name in ("desk_systems", "desk_study")
-    )
-    for section in ("data", "corpus", "c4", "tokens", "vocab", "model"):
-        assert getattr(ours, section) == getattr(study, section), section
-    assert ours.tasks.names == study.finetune.groups["glue"]["tasks.names"]
-
-
-PAGES = {"systems": "### On the demo", "desk_systems": "### On real text"}
-BEFORE = ("t5", "gpt", "bert", "spanbert", "roberta", "albert")
-STUDIED = {  # study -> its systems, in the order of the page
-    "systems": (*BEFORE, "xlnet", "structbert", "electra", "mt_dnn"),
-    "desk_systems": BEFORE,
-}
+PAGE = "### On the demo"
+STUDIED = ["t5", "gpt", "bert", "spanbert", "roberta", "albert"]  # in the order of the page
+STUDIED += ["xlnet", "structbert", "electra", "mt_dnn"]
 
 
 def shown_score(row: dict[str, str]) -> str:
@@ -418,9 +403,8 @@ def shown_score(row: dict[str, str]) -> str:
     return f"{float(row['value']):.1f} ±{float(row['sd']):.1f}"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
-    report = ROOT / f"studies/{name}/scores.csv"
+def test_the_page_has_the_scores_of_the_committed_report() -> None:
+    report = ROOT / "studies/systems/scores.csv"
     rows = list(csv.DictReader(report.read_text(encoding="utf-8").splitlines()))
     # The row of the mean over seeds comes after those of the seeds.
     scores = {
@@ -429,13 +413,13 @@ def test_the_page_has_the_scores_of_the_committed_report(name: str) -> None:
         if row["value"]
     }
     page = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
-    results = re.split("\n##+ ", page.partition(PAGES[name])[2])[0]
+    results = re.split("\n##+ ", page.partition(PAGE)[2])[0]
     lines = [line.strip("| ").split(" | ") for line in results.splitlines() if line[:2] == "| "]
     shown = {
         (line[0].lower().replace("-", ""), line[1], system): value
         for line in lines
         if line[0] != "task"
-        for system, value in zip(STUDIED[name], line[3:], strict=True)
+        for system, value in zip(STUDIED, line[3:], strict=True)
     }
     assert shown == scores
 
@@ -444,7 +428,7 @@ def test_each_system_beats_the_trivial_answers_where_t5_does() -> None:
     """On the mean of three seeds, by the first metric of a task."""
     folder = unpacked("systems") / "results/systems/evaluate_score"
     beaten = {}
-    for name in STUDIED["systems"]:
+    for name in STUDIED:
         runs = [
             json.loads((folder / run / "scores.json").read_text())["tasks"]
             for run in (name, f"{name}_seed_1", f"{name}_seed_2")

@@ -114,7 +114,7 @@ def test_a_row_with_fewer_masked_pieces_than_its_share_is_said() -> None:
     assert not list(notes(load({})))
 
 
-@pytest.mark.parametrize("name", ["systems", "desk_systems", "desk_ten_systems"])
+@pytest.mark.parametrize("name", ["systems", "desk_systems"])
 def test_no_experiment_of_the_comparisons_masks_fewer(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,15 +21,6 @@ from t5repro.lineage.verify_study import verify_study
 IN_FOLDERS = "ac72e2fac323d846e00d3531bea856384aa50d91"
 RUN_AGAIN = ("systems",)  # since that commit
 MAX_FILES, MEAN_BYTES = 40, 600_000  # of all studies; of one
-# Recipes of systems that were corrected after the study ran.
-CORRECTED_SINCE = tuple(
-    f"setting {name} in desk_systems/finetune/{system}"
-    for system, name in (
-        ("albert", "finetune.classifier_dropout is absent"),
-        ("roberta", "finetune.classifier_dropout is absent"),
-        ("spanbert", 'finetune.learning_rate.schedule is "bert_linear"'),
-    )
-)
 
 
 @pytest.fixture(scope="module", params=[study.name for study in STUDIES])
@@ -127,4 +118,4 @@ def test_each_job_had_the_settings_of_the_run_file(graph: Graph) -> None:
     # The rule `report` receives all settings, of which some were recipes before there were presets.
     jobs = [job for job in graph.jobs.values() if job.rule != "report"]
     findings = [item for item in check_other_code(ROOT, jobs) if item.kind == SETTINGS]
-    assert [item for item in findings if not item.message.startswith(CORRECTED_SINCE)] == []
+    assert findings == []

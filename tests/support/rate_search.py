@@ -15,7 +15,7 @@ from study_results import (
 
 from t5repro.config.presets.systems import PRESETS
 
-SYSTEMS, SEARCH = "desk_ten_systems", "desk_rates"
+SYSTEMS, SEARCH = "desk_systems", "desk_rates"
 NAMES = ("t5", *PRESETS)
 Stage = Literal["pretrain", "finetune"]
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
