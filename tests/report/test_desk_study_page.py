@@ -76,7 +76,7 @@ SCALING, STUDY, OBJECTIVES, ARCHITECTURES, MODELING, REPEATS, ADAPTERS, RECIPES,
 )
 EN_DE, SST2, QQP = "wmt_en_de.bleu", "glue_sst2.accuracy", "glue_qqp.accuracy"
 GLUE = "glue.average"
-OPEN = {"spanbert", "electra", "gpt", "xlnet"}  # whose search of a rate of fine-tuning goes on
+GUESSES = "electra"  # with every rate of fine-tuning
 CLIFF = 0.3  # a rise of the loss at twice the best rate, beyond which the page names it; nats
 AIM = 0.3  # the largest error of an estimate; a share of what was spent
 # FLOP/s of a core by positions and rows of a batch, and seconds until the first step was done: 20
@@ -865,9 +865,7 @@ def recipes() -> list[str]:
 def systems() -> list[str]:
     pretraining, finetuning = losses_of_search("pretrain"), losses_of_search("finetune")
     assert all(has_ended(tried) for tried in pretraining.values())
-    ended = {name for name, tried in finetuning.items() if has_ended(tried)}
-    assert set(trainings_of_search("finetune")) - ended == OPEN
-    assert "xlnet" not in finetuning
+    assert all(has_ended(tried) == (name != GUESSES) for name, tried in finetuning.items())
     half, best, double = (pretraining["t5"][rate] for rate in (0.1, 0.2, 0.4))
     spread = stdev(held_out(ARCHITECTURES, "baseline"))
     assert best < half < best + 2 * spread
@@ -882,7 +880,7 @@ def systems() -> list[str]:
     guess = math.log(2)
     at_guess = {name for name, tried in finetuning.items() if abs(tried[max(tried)] - guess) < 0.01}
     assert at_guess == {"bert", "albert", "spanbert", "mt_dnn", "structbert", "electra"}
-    assert all(abs(loss - guess) < 0.01 for loss in finetuning["electra"].values())
+    assert all(loss > guess - 0.01 for loss in finetuning[GUESSES].values())
     rates = [f"{losses[rate]:.3f} at {rate:g}" for rate in (0.02, 0.01, 0.04)]
     return [
         f"{settings_of(SEARCH).pretrain.flops:.2e} FLOP".replace("e+", "e"),
@@ -894,6 +892,7 @@ def systems() -> list[str]:
         f"{rates[0]}, {rates[1]} and {rates[2]}",
         f"of this page use {used:g}",
         f"guess has {guess:.2f}",
+        f"no rate**: {extremes(finetuning[GUESSES].values(), 2)} nats",
         " | ".join(f"{rate:g}" for rate in FINETUNING_RATES),
     ]
 

@@ -5,13 +5,7 @@ from functools import cache
 from statistics import fmean
 from typing import Literal
 
-from study_results import (
-    experiment_settings,
-    held_out_losses,
-    records_of,
-    settings_of,
-    training_losses,
-)
+from study_results import experiment_settings, held_out_losses, settings_of, training_losses
 
 from t5repro.config.presets.systems import PRESETS
 
@@ -60,20 +54,11 @@ def _rate(stage: Stage, experiment: str) -> float:
 
 @cache
 def losses_of_search(stage: Stage) -> Mapping[str, dict[float, float]]:
-    """Return system -> rate of the stage, rising -> the loss by which the rule chooses.
-
-    Without the trainings that were not run, and without a system of which none was.
-    """
-    jobs = records_of(SEARCH)
-    losses = {
-        system: {
-            rate: _loss(stage, name)
-            for rate, name in sorted(tried.items())
-            if f"{SEARCH}/{stage}/{name}" in jobs
-        }
+    """Return system -> rate of the stage, rising -> the loss by which the rule chooses."""
+    return {
+        system: {rate: _loss(stage, name) for rate, name in sorted(tried.items())}
         for system, tried in trainings_of_search(stage).items()
     }
-    return {system: tried for system, tried in losses.items() if tried}
 
 
 def _loss(stage: Stage, experiment: str) -> float:
@@ -104,7 +89,8 @@ def pretraining_rate_table() -> list[list[str]]:
     return rows
 
 
-FINETUNING_RATES = (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of the systems before T5
+# Of the systems before T5.
+FINETUNING_RATES = (6.25e-5, 1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3, 8e-3)
 
 
 def finetuning_rate_table() -> list[list[str]]:
