@@ -163,16 +163,17 @@ def test_the_cost_of_a_run_is_not_compared_with_the_estimate_of_another(
 def test_stages_that_were_not_run_are_in_neither_sum(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the desk study's recipes the pre-trainings were run, and nothing after them."""
-    monkeypatch.chdir(unpacked("desk_recipes"))
-    run_file = ROOT / "configs/desk_recipes.yaml"
-    assert main(["cost", "results/desk_recipes", "--configfile", str(run_file)]) == 0
+    """Of the search of rates the trainings were run, and nothing after them."""
+    monkeypatch.chdir(unpacked("desk_rates"))
+    run_file = ROOT / "configs/desk_rates.yaml"
+    assert main(["cost", "results/desk_rates", "--configfile", str(run_file)]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     recorded, estimated = (
         {row[0]: float(row[column].replace(",", "")) for row in rows} for column in (2, 3)
     )
     assert set(recorded) == {
-        "data", "corpus", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens", "pretrain", "total",
+        "data", "corpus", "c4_dedup", "c4", "vocab_sample", "vocab", "tokens", "sentences",
+        "pretrain", "tasks", "finetune", "total",
     }  # fmt: skip
     for seconds in (recorded, estimated):
         total = seconds.pop("total")

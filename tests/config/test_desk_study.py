@@ -21,7 +21,8 @@ SIZES = {  # of an experiment, in proportion to the run
     "model.num_decoder_layers",
 }
 
-INTERVALS = {"checkpoint_every_steps", "log_every_steps"}  # none changes a weight
+# None changes a weight.
+INTERVALS = {"checkpoint_every_steps", "log_every_steps", "validation_every_steps"}
 
 
 BEFORE_TRAINING = ("data", "corpus", "c4", "vocab", "tokens", "model")
@@ -153,15 +154,12 @@ def test_the_objectives_by_themselves_differ_from_the_study_in_steps_and_targets
         assert one.row == rows[one.name].row
 
 
-def test_the_recipes_differ_from_the_study_in_steps_and_change_what_its_rows_change(
+def test_the_recipes_are_those_of_the_rows_with_the_baseline_of_the_architectures(
     run: Settings,
 ) -> None:
-    recipes, study = load_committed("desk_recipes"), load_committed("desk_study")
-    assert_equal(recipes, study, *BEFORE_TRAINING, "tasks", "finetune")
-    changed = {"steps", "learning_rate", "checkpoint_every_steps", "validation_every_steps"}
-    assert recipes.pretrain.model_dump(exclude=changed) == study.pretrain.model_dump(
-        exclude=changed
-    )
+    recipes, architectures = load_committed("desk_recipes"), load_committed("desk_architectures")
+    assert_equal(recipes, architectures, *BEFORE_TRAINING, "tasks", "finetune", "evaluate")
+    assert pretraining_of(recipes, "baseline") == pretraining_of(architectures, "baseline")
     rows = {one.name: one for one in run.experiments}
     for one in first_seeds(recipes):
         changes, expected = one.change, rows[one.name].change
