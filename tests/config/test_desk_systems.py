@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from rate_search import INFIX, NAMES, SEARCH, SYSTEMS, Stage, trainings_of_search
+from rate_search import INFIX, SEARCH, SYSTEM_NAMES, SYSTEMS, Stage, trainings_of_search
 from run_files import load_committed
 from study_results import experiment_settings
 
@@ -44,7 +44,7 @@ def test_t5_is_trained_as_the_baseline_of_the_architectures_but_for_one_rate(run
     assert ours.finetune.learning_rate.model_copy(update=factor) == theirs.learning_rate
 
 
-@pytest.mark.parametrize("system", NAMES)
+@pytest.mark.parametrize("system", SYSTEM_NAMES)
 def test_a_system_has_three_seeds(run: Settings, system: str) -> None:
     names = [one.name for one in run.experiments]
     assert {system, f"{system}_seed_1", f"{system}_seed_2"} <= set(names)
@@ -61,7 +61,7 @@ def test_nothing_but_the_rate_differs_between_the_trainings_of_a_search(stage: S
         assert all(values == others[0] for values in others), system
 
 
-@pytest.mark.parametrize("system", NAMES)
+@pytest.mark.parametrize("system", SYSTEM_NAMES)
 def test_nothing_but_rates_differs_between_the_study_and_the_search(
     run: Settings, system: str
 ) -> None:

@@ -20,6 +20,7 @@ from rate_search import (
     FINETUNING_RATES,
     INFIX,
     SEARCH,
+    SYSTEM_NAMES,
     SYSTEMS,
     Stage,
     best_rate,
@@ -37,9 +38,11 @@ from study_results import (
     experiment_settings,
     held_out,
     held_out_losses,
+    history,
     last_losses,
     manifest,
     mean_of,
+    nodes,
     records_of,
     rows_of,
     rows_of_the_paper,
@@ -73,10 +76,13 @@ SCALING, STUDY, OBJECTIVES, ARCHITECTURES, MODELING, REPEATS, ADAPTERS, RECIPES,
     "desk_adapters",
     "desk_recipes",
     SEARCH,
+    SYSTEMS,
 )
-EN_DE, SST2, QQP = "wmt_en_de.bleu", "glue_sst2.accuracy", "glue_qqp.accuracy"
+EN_DE, SST2 = "wmt_en_de.bleu", "glue_sst2.accuracy"
+QQP, QQP_F1 = "glue_qqp.accuracy", "glue_qqp.f1"
 GLUE = "glue.average"
 GUESSES = "electra"  # with every rate of fine-tuning
+PRETRAINED_AS = {"mt_dnn": "bert"}  # one training for both
 CLIFF = 0.3  # a rise of the loss at twice the best rate, beyond which the page names it; nats
 AIM = 0.3  # the largest error of an estimate; a share of what was spent
 # FLOP/s of a core by positions and rows of a batch, and seconds until the first step was done: 20
@@ -86,7 +92,7 @@ BEFORE_ARCHITECTURES = {
     (128, 32): (50.9e9, 10.5),
     (96, 32): (59.6e9, 10.5),
 }
-BEFORE_SYSTEMS = {
+BEFORE_SEARCH = {
     (168, 16): (72.7e9, 7.3),
     (128, 16): (65.7e9, 4.5),
     (128, 32): (71.0e9, 6.3),
@@ -104,7 +110,14 @@ PROBED = {
         (96, 32): (44.1e9, 11.1),
     },
     REPEATS: {(168, 16): (71.3e9, 6.3), (128, 32): (64.2e9, 6.8), (96, 32): (75.3e9, 7.1)},
-    SEARCH: BEFORE_SYSTEMS,
+    SEARCH: BEFORE_SEARCH,
+    SYSTEMS: {
+        (168, 16): (85.5e9, 5.6),
+        (128, 16): (80.3e9, 4.1),
+        (128, 32): (87.6e9, 5.4),
+        (64, 32): (68.7e9, 4.0),
+        (64, 64): (84.2e9, 5.1),
+    },
 }
 NAMES = re.compile(  # with digits that are no figures
     r"\b[Tt]ables? \d+(?:(?:,| and| to|, and) \d+)*|[\d,]+(?:(?:,| and|, and) [\d,]+)* repeats"
@@ -189,7 +202,7 @@ def paper(row: str, table: int, column: str) -> float:
 
 def glue_average(study: str, experiment: str) -> list[float]:
     """Return the mean of SST-2 and of the mean of QQP's metrics, of each seed."""
-    scores = (scores_by_experiment(study)[experiment, key] for key in (SST2, QQP, "glue_qqp.f1"))
+    scores = (scores_by_experiment(study)[experiment, key] for key in (SST2, QQP, QQP_F1))
     return [fmean([accuracy, fmean(qqp)]) for accuracy, *qqp in zip(*scores, strict=True)]
 
 
@@ -483,6 +496,20 @@ def cost_table() -> list[list[str]]:
     return rows
 
 
+def system_table() -> list[list[str]]:
+    """Return of each system its size, the targets that it saw, its loss and its scores."""
+    rows = []
+    for name in SYSTEM_NAMES:
+        job = PRETRAINED_AS.get(name, name)
+        parameters = manifest(SYSTEMS, "pretrain", job)["counters"]["parameters"]
+        targets = sum(int(row["tokens"]) for row in history(SYSTEMS, "pretrain", job))
+        scores = [scores_by_experiment(SYSTEMS)[name, key] for key in (SST2, QQP, QQP_F1)]
+        cells = [format_mean(held_out(SYSTEMS, job), digits=3)]
+        cells += [format_mean(values, digits=2) for values in scores]
+        rows.append([f"`{name}`", f"{parameters:,}", f"{targets / 1e6:.2f}", *cells])
+    return rows
+
+
 def summary() -> list[str]:
     _, (_, few), *_, (_, many) = scaling_steps().items()
     assert exceeds(gains(SST2)[-1])
@@ -627,7 +654,7 @@ def compute() -> list[str]:
     assert exceeds(negative(gains(SST2)[1]))
     assert is_within(gains(QQP)[1])
     assert exceeds(negative(gains(QQP)[0]))
-    assert all(is_within(gap) for gap in gains("glue_qqp.f1"))
+    assert all(is_within(gap) for gap in gains(QQP_F1))
     worth_from = {(row[0], row[1]): row[-1] for row in scaling_table()}
     assert worth_from["SST-2", "accuracy"] == series.operations[-1]
     assert worth_from["QQP", "F1"] == UNDEFINED
@@ -863,6 +890,49 @@ def recipes() -> list[str]:
 
 
 def systems() -> list[str]:
+    scores = scores_by_experiment(SYSTEMS)
+    trivial = {f"{row.task}.{row.metric}": row.baseline or 0 for row in rows_of(SYSTEMS)}
+    learnt: dict[str, dict[str, float]] = {key: {} for key in (SST2, QQP, QQP_F1)}
+    for key, name in itertools.product(learnt, SYSTEM_NAMES):
+        gain = fmean(scores[name, key]) - trivial[key]
+        if gain > student_margin(scores[name, key]):
+            learnt[key][name] = gain
+    assert set(SYSTEM_NAMES) - set(learnt[SST2]) == {"bert", GUESSES}
+    assert set(learnt[QQP]) == set(learnt[SST2])
+    assert not learnt[QQP_F1]
+    for name, number in (("bert", 1), (GUESSES, 3)):
+        assert scores[name, SST2].count(trivial[SST2]) == number
+    told_apart = {key: better_and_worse(key, learnt[key]) for key in (SST2, QQP)}
+    pairs = [pair for found in told_apart.values() for pair in found]
+    others = [pair for pair in pairs if pair[1] not in {"spanbert", "mt_dnn"}]
+    assert others == [("roberta", "t5"), ("gpt", "roberta")]
+    assert "xlnet" not in {worse for _, worse in pairs}
+    xlnet = [held_out(SYSTEMS, "xlnet", index) for index in (0, -1)]
+    electra = [manifest(SYSTEMS, "pretrain", node)["counters"] for node in nodes(GUESSES)]
+    right = (100 * one["final_validation_accuracies"]["replaced_pieces"] for one in electra)
+    unmasked = (100 * (1 - one["masked_tokens"] / one["input_tokens"]) for one in electra)
+    answers = " and ".join(f"{trivial[key]:.2f}" for key in (QQP, QQP_F1))
+    return [
+        f"ten systems with {settings_of(SYSTEMS).pretrain.flops:.2e} FLOP".replace("e+", "e"),
+        f"have {trivial[SST2]:.2f} in SST-2, {answers} in QQP",
+        f"{extremes(learnt[SST2].values(), 1)} points in SST-2 and "
+        f"{extremes(learnt[QQP].values(), 1)} in QQP",
+        f"Of the {math.comb(len(learnt[SST2]), 2)} pairs of these eight "
+        f"{len(told_apart[SST2])} differ beyond the spread in SST-2 and {len(told_apart[QQP])} in",
+        f"RoBERTa is {interval(difference(SYSTEMS, SST2, 'roberta', 't5'))} points above T5",
+        f"from {extremes(xlnet[0], 2)} to {extremes(xlnet[1], 2)} nats, and no",
+        f"right for {extremes(right, 1)} % of held-out pieces, and {extremes(unmasked, 1)} % of",
+        *rates(),
+    ]
+
+
+def better_and_worse(key: str, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the pairs of systems whose scores differ beyond the spread, the better one first."""
+    pairs = itertools.permutations(names, 2)
+    return [pair for pair in pairs if exceeds(difference(SYSTEMS, key, *pair))]
+
+
+def rates() -> list[str]:
     pretraining, finetuning = losses_of_search("pretrain"), losses_of_search("finetune")
     assert all(has_ended(tried) for tried in pretraining.values())
     assert all(has_ended(tried) == (name != GUESSES) for name, tried in finetuning.items())
@@ -883,7 +953,6 @@ def systems() -> list[str]:
     assert all(loss > guess - 0.01 for loss in finetuning[GUESSES].values())
     rates = [f"{losses[rate]:.3f} at {rate:g}" for rate in (0.02, 0.01, 0.04)]
     return [
-        f"{settings_of(SEARCH).pretrain.flops:.2e} FLOP".replace("e+", "e"),
         f"by {half - best:.3f} and {double - best:.3f}",
         f"three seeds of T5 differ by {spread:.3f}",
         f"ends at {extremes((twice[name] for name in stuck[:-1]), 2)} nats",
@@ -988,8 +1057,9 @@ def test_no_number_of_the_page_is_unchecked() -> None:
         ("The fine-tuning methods of table 10", 0, method_table),
         ("The fine-tuning methods of table 10", 1, partial(order_table, ADAPTERS, 10)),
         ("Later recipes", 0, recipe_table),
-        ("Systems before T5", 0, pretraining_rate_table),
-        ("Systems before T5", 1, finetuning_rate_table),
+        ("Systems before T5", 0, system_table),
+        ("Systems before T5", 1, pretraining_rate_table),
+        ("Systems before T5", 2, finetuning_rate_table),
         ("Which tables a desk can tell apart", 0, power_table),
         ("What it cost", 0, cost_table),
     ],
@@ -1015,7 +1085,7 @@ def test_the_pictures_are_the_charts_of_the_committed_report() -> None:
     found = study_pictures.pictures(SCALING)
     assert len(found) == 1 + len(scaling().gains)
     page = "".join(sections().values())
-    for name, picture in found.items():
+    for name, picture in (found | study_pictures.pictures(SYSTEMS)).items():
         assert (ROOT / "docs/images" / name).read_bytes() == picture
         assert f"](images/{name})" in page
 

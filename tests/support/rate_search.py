@@ -10,7 +10,7 @@ from study_results import experiment_settings, held_out_losses, settings_of, tra
 from t5repro.config.presets.systems import PRESETS
 
 SYSTEMS, SEARCH = "desk_systems", "desk_rates"
-NAMES = ("t5", *PRESETS)
+SYSTEM_NAMES = ("t5", *PRESETS)
 Stage = Literal["pretrain", "finetune"]
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
 
@@ -23,10 +23,11 @@ def trainings_of_search(stage: Stage) -> Mapping[str, dict[float, str]]:
     than the first. MT-DNN has the pre-training of BERT, and no search of its own.
     """
     if stage == "pretrain":
-        return {system: _tried(stage, system, system) for system in NAMES if system != "mt_dnn"}
+        searched = (name for name in SYSTEM_NAMES if name != "mt_dnn")
+        return {name: _tried(stage, name, name) for name in searched}
     pretrained = trainings_of_search("pretrain")
     found = {}
-    for system in NAMES:
+    for system in SYSTEM_NAMES:
         best = _rate("pretrain", _further(stage, system)[-1])
         first = pretrained[system][best] if system in pretrained else system
         found[system] = _tried(stage, system, first)
