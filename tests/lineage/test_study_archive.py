@@ -17,7 +17,7 @@ from studies import unpacked
 from t5repro.cli.main import main
 from t5repro.errors import LineageError
 from t5repro.lineage import study_archive
-from t5repro.lineage.findings import ALTERED, CODE, EXTRA, MISSING, NOT_ARCHIVED
+from t5repro.lineage.findings import ALTERED, CODE, CONTRADICTED, EXTRA, MISSING, NOT_ARCHIVED
 from t5repro.lineage.study_archive import ARCHIVE, is_evidence, pack_study, unpack_study
 from t5repro.lineage.verify_study import verify_study
 
@@ -85,7 +85,7 @@ def test_measurements_of_jobs_are_packed_and_tell_the_processor_time(
     assert verify_study(study, tmp_path / "verified").findings == ()
     assert main(["cost", str(tmp_path / "again" / "results" / RUN)]) == 0
     (line,) = (row for row in capsys.readouterr().out.splitlines() if row.startswith("pretrain"))
-    assert line.split()[3:5] == ["1,507.5", "988"]  # 15 trainings
+    assert line.split()[3:5] == ["1,809.0", "988"]  # 18 trainings
 
 
 def test_equal_files_make_an_equal_archive(run: Path, study: Path, tmp_path: Path) -> None:
@@ -215,6 +215,7 @@ def append(path: Path) -> None:
 
 def test_altered_lost_and_added_evidence_is_found(run: Path, study: Path, tmp_path: Path) -> None:
     results, records = "results/desk_recipes/pretrain", "records/desk_recipes/pretrain"
+    tuned = "records/desk_recipes/finetune"  # their jobs read the manifest as it was
     append(run / results / "rotary/history.csv")
     append(run / results / "swiglu/manifest.json")
     append(run / records / "baseline.json")
@@ -227,6 +228,7 @@ def test_altered_lost_and_added_evidence_is_found(run: Path, study: Path, tmp_pa
     assert {(finding.path, finding.kind) for finding in findings} == {
         (f"{results}/rotary/history.csv", ALTERED),
         (f"{results}/swiglu/manifest.json", ALTERED),
+        *((f"{tuned}/swiglu_{group}.json", CONTRADICTED) for group in ("glue", "wmt_en_de")),
         (f"{records}/baseline.json", ALTERED),
         (f"{results}/baseline/history.csv", MISSING),
         (f"{records}/per_layer_bias.json", MISSING),
@@ -241,15 +243,16 @@ def test_weights_and_raw_files_are_counted_and_no_fault(
     pack_study(run, RUN, study)
     verdict = verify_study(study, tmp_path / "unpacked")
     (warning,) = (one for one in verdict.warnings if one.kind == NOT_ARCHIVED)
-    assert warning.message.startswith("67 artifacts and raw files are not in it")
+    assert warning.message.startswith("163 artifacts and raw files are not in it")
     assert verdict.findings == ()
-    assert verdict.files == 37
+    assert verdict.files == 142
 
 
 def test_code_that_is_not_that_of_its_commit_is_a_finding(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack_study(unpacked(RUN), RUN, study)
+    earlier = "desk_study"  # whose code is not that of the checkout
+    pack_study(unpacked(earlier), earlier, study)
     from t5repro.lineage.commits import Commits
 
     monkeypatch.setattr(Commits, "is_known", lambda self, record: True)
@@ -268,7 +271,7 @@ def test_the_command_verifies_a_study_and_unpacks_it_if_asked(
     pack_study(unpacked(RUN), RUN, study)
     monkeypatch.chdir(tmp_path)
     assert main(["verify", "--study", str(study)]) == 0
-    assert "37 files agree with manifests and dvc.lock" in capsys.readouterr().out
+    assert "142 files agree with manifests and dvc.lock" in capsys.readouterr().out
     assert list((tmp_path / "work").iterdir()) == []
     assert main(["verify", "--study", str(study), "--unpack", "unpacked"]) == 0
     assert Path("unpacked", HISTORY).is_file()

@@ -38,11 +38,15 @@ def rows_of(study: str) -> list[ScoreRow]:
 
 @cache
 def scores_by_experiment(study: str) -> Mapping[tuple[str, str], list[float]]:
-    """Return (experiment, task.metric) -> score of each training."""
+    """Return (experiment, task.metric) -> score of each training that was evaluated."""
     scores = defaultdict(list)
-    for row in rows_of(study):
-        if row.runs == 1 and row.value is not None:
-            scores[row.experiment, f"{row.task}.{row.metric}"].append(row.value)
+    folder = unpacked(study) / "results" / study / "evaluate_score"
+    for one in settings_of(study).experiments:
+        path = folder / one.name / "scores.json"
+        tasks = json.loads(path.read_text(encoding="utf-8"))["tasks"] if path.is_file() else {}
+        for task, entry in tasks.items():
+            for metric, value in entry["metrics"].items():
+                scores[one.name.partition("_seed_")[0], f"{task}.{metric}"].append(value)
     return scores
 
 
