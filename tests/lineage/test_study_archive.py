@@ -251,7 +251,7 @@ def test_weights_and_raw_files_are_counted_and_no_fault(
 def test_code_that_is_not_that_of_its_commit_is_a_finding(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    earlier = "desk_study"  # whose code is not that of the checkout
+    earlier = "desk_study"  # the checkout has other code
     pack_study(unpacked(earlier), earlier, study)
     from t5repro.lineage.commits import Commits
 

@@ -6,7 +6,7 @@ Two numbers of nanoT5 and three estimates, which were printed before the studies
 import itertools
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -19,6 +19,7 @@ from checkout import ROOT
 from rate_search import (
     FINETUNING_RATES,
     INFIX,
+    PRETRAINED_AS,
     SEARCH,
     SYSTEM_NAMES,
     SYSTEMS,
@@ -84,7 +85,6 @@ QQP, QQP_F1 = "glue_qqp.accuracy", "glue_qqp.f1"
 GLUE = "glue.average"
 MIXTURE = "mixture_of_denoisers"
 GUESSES = "electra"  # with every rate of fine-tuning
-PRETRAINED_AS = {"mt_dnn": "bert"}  # one training for both
 CLIFF = 0.3  # a rise of the loss at twice the best rate, beyond which the page names it; nats
 AIM = 0.3  # the largest error of an estimate; a share of what was spent
 # FLOP/s of a core by positions and rows of a batch, and seconds until the first step was done: 20
@@ -906,7 +906,7 @@ def recipes() -> list[str]:
         if not is_within(gain)
     ]
     assert beyond == [("adamw_cosine", 0), ("swiglu", 3)]
-    assert {len(gains), *map(len, gains.values())} == {3, 4}
+    assert sum(map(len, gains.values())) == 12
     sst2, qqp, _, bleu = (f"{signed(gain.value, 1)} ± {gain.margin:.1f}" for gain in gains[MIXTURE])
     work = [
         step_flops(settings.model, settings.pretrain, embedding_rows=settings.vocab.embedding_rows)
@@ -960,7 +960,7 @@ def systems() -> list[str]:
         f"RoBERTa is {interval(difference(SYSTEMS, SST2, 'roberta', 't5'))} points above T5",
         f"from {extremes(xlnet[0], 2)} to {extremes(xlnet[1], 2)} nats, and no",
         f"right for {extremes(right, 1)} % of held-out pieces, and {extremes(unmasked, 1)} % of",
-        *rates(),
+        *searched_rates(),
     ]
 
 
@@ -970,7 +970,7 @@ def better_and_worse(key: str, names: Iterable[str]) -> list[tuple[str, str]]:
     return [pair for pair in pairs if exceeds(difference(SYSTEMS, key, *pair))]
 
 
-def rates() -> list[str]:
+def searched_rates() -> list[str]:
     pretraining, finetuning = losses_of_search("pretrain"), losses_of_search("finetune")
     assert all(has_ended(tried) for tried in pretraining.values())
     assert all(has_ended(tried) == (name != GUESSES) for name, tried in finetuning.items())
@@ -988,7 +988,7 @@ def rates() -> list[str]:
     guess = math.log(2)
     at_guess = {name for name, tried in finetuning.items() if abs(tried[max(tried)] - guess) < 0.01}
     assert at_guess == {"bert", "albert", "spanbert", "mt_dnn", "structbert", "electra"}
-    assert all(loss > guess - 0.01 for loss in finetuning[GUESSES].values())
+    assert all(-0.01 < loss - guess < 0.02 for loss in finetuning[GUESSES].values())
     rates = [f"{losses[rate]:.3f} at {rate:g}" for rate in (0.02, 0.01, 0.04)]
     return [
         f"by {half - best:.3f} and {double - best:.3f}",
@@ -1117,6 +1117,15 @@ def test_the_systems_have_the_best_rates_of_the_search(stage: Stage) -> None:
     for system, tried in losses_of_search(stage).items():
         settings = getattr(experiment_settings(SYSTEMS, system), stage)
         assert settings.learning_rate.factor == best_rate(tried), system
+
+
+@pytest.mark.parametrize("study", [name for name in STUDIES if name not in {RECIPES, SEARCH}])
+def test_the_table_of_a_report_has_the_scores_of_the_evidence(study: str) -> None:
+    reported = defaultdict(list)
+    for row in rows_of(study):
+        if row.runs == 1 and row.value is not None:
+            reported[row.experiment, f"{row.task}.{row.metric}"].append(row.value)
+    assert reported == scores_by_experiment(study)
 
 
 def test_the_pictures_are_the_charts_of_the_committed_report() -> None:

@@ -11,6 +11,7 @@ from t5repro.config.presets.systems import PRESETS
 
 SYSTEMS, SEARCH = "desk_systems", "desk_rates"
 SYSTEM_NAMES = ("t5", *PRESETS)
+PRETRAINED_AS = {"mt_dnn": "bert"}  # one training for both
 Stage = Literal["pretrain", "finetune"]
 INFIX: Mapping[Stage, str] = {"pretrain": "_pretraining_", "finetune": "_finetuning_"}
 
@@ -20,10 +21,10 @@ def trainings_of_search(stage: Stage) -> Mapping[str, dict[float, str]]:
     """Return system -> rate of the stage -> experiment that tried it, the first one first.
 
     The rates of fine-tuning were tried with the best rate of pre-training, which may be another
-    than the first. MT-DNN has the pre-training of BERT, and no search of its own.
+    than the first.
     """
     if stage == "pretrain":
-        searched = (name for name in SYSTEM_NAMES if name != "mt_dnn")
+        searched = (name for name in SYSTEM_NAMES if name not in PRETRAINED_AS)
         return {name: _tried(stage, name, name) for name in searched}
     pretrained = trainings_of_search("pretrain")
     found = {}
