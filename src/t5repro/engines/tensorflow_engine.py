@@ -44,13 +44,26 @@ def libraries() -> dict[str, str]:
 def feed(batches: Any) -> tf.data.Dataset:
     """Return batches of NumPy as a dataset, made while the device computes."""
     first = batches.make(batches.first_step)  # its shapes are those of all
-    options = dataclasses.replace(
+    others = dataclasses.replace(
         batches, first_step=batches.first_step + 1, steps=batches.steps - 1
     )
-    return tf.data.Dataset.from_generator(
-        lambda: chain([first], options),  # a strategy reads it more than once
+    dataset = tf.data.Dataset.from_generator(
+        lambda: chain([first], others),  # a strategy reads it more than once
         output_signature=tf.nest.map_structure(tf.TensorSpec.from_tensor, tensors(first)),
-    ).prefetch(PREFETCHED_BATCHES)
+    )
+    return _untuned(dataset.prefetch(PREFETCHED_BATCHES))
+
+
+def _untuned(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Return a dataset without the thread that tunes it, which has nothing to tune here.
+
+    This thread sleeps for up to a minute and often misses that it is told to end, since TensorFlow
+    wakes it before it marks the work as cancelled (`CancellationManager::StartCancel`); whoever
+    drops the iterator then waits for it.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def tensors(batch: Any) -> Any:
@@ -79,7 +92,8 @@ def compiled_sums(model: Any, function: Callable[..., Any]) -> Callable[..., Seq
         return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
 
     def sums_of(batch: Any) -> Sequence[tf.Tensor]:
-        shards = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensors(batch))
+        dataset = _untuned(tf.data.Dataset.from_tensors(batch))
+        shards = strategy.experimental_distribute_dataset(dataset)
         return [value for batch in shards for value in over_all_replicas(batch)]
 
     return sums_of
