@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from rate_search import INFIX, SEARCH, SYSTEM_NAMES, SYSTEMS, Stage, trainings_of_search
+from rate_search import INFIX, SYSTEM_NAMES, Stage, trainings_of_search
 from run_files import load_committed
-from study_results import experiment_settings
+from study_results import SEARCH, SYSTEMS, experiment_settings
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings

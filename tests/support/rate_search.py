@@ -5,11 +5,10 @@ from functools import cache
 from statistics import fmean
 from typing import Literal
 
-from study_results import experiment_settings, held_out_losses, settings_of, training_losses
+from study_results import SEARCH, experiment_settings, held_out_losses, settings_of, training_losses
 
 from t5repro.config.presets.systems import PRESETS
 
-SYSTEMS, SEARCH = "desk_systems", "desk_rates"
 SYSTEM_NAMES = ("t5", *PRESETS)
 PRETRAINED_AS = {"mt_dnn": "bert"}  # one training for both
 Stage = Literal["pretrain", "finetune"]

@@ -1,26 +1,56 @@
-"""What is read of the committed studies: settings, scores, losses, records."""
+"""What is read of the committed studies: settings, scores, losses, records; and comparisons."""
 
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from checkout import ROOT
 from run_files import load_committed
+from scipy.special import stdtrit
 from studies import unpacked
 
 from t5repro.config.experiments import settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder
+from t5repro.model.sizes import parameter_count
 from t5repro.report.order_statistics import WelchDifference, welch
+from t5repro.report.published_scores import baseline_deviation, exceeds_deviation, rows_named
 from t5repro.report.rows import ScoreRow
 from t5repro.report.scores_csv import read_csv
 
+(
+    SCALING,
+    STUDY,
+    OBJECTIVES,
+    ARCHITECTURES,
+    MODELING,
+    REPEATS,
+    ADAPTERS,
+    RECIPES,
+    SEARCH,
+    SYSTEMS,
+) = DESK_STUDIES = (
+    "desk_scaling",
+    "desk_study",
+    "desk_objectives",
+    "desk_architectures",
+    "desk_language_modeling",
+    "desk_repeats",
+    "desk_adapters",
+    "desk_recipes",
+    "desk_rates",
+    "desk_systems",
+)
 SEEDS = ("", "_seed_1", "_seed_2")
+EN_DE, SST2 = "wmt_en_de.bleu", "glue_sst2.accuracy"
+QQP, QQP_F1 = "glue_qqp.accuracy", "glue_qqp.f1"
+GLUE = "glue.average"
 
 settings_of = cache(load_committed)
 
@@ -119,3 +149,56 @@ def rows_of_the_paper(study: str) -> dict[str, str]:
     """Return experiment -> the row of the paper that it repeats."""
     experiments = settings_of(study).experiments
     return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
+
+
+def exceeds(gap: WelchDifference) -> bool:
+    """Return whether a difference is positive and beyond the spread."""
+    assert gap.margin is not None
+    return gap.value > gap.margin
+
+
+def is_within(gap: WelchDifference) -> bool:
+    assert gap.margin is not None
+    return abs(gap.value) <= gap.margin
+
+
+def negative(gap: WelchDifference) -> WelchDifference:
+    """Return the difference with its terms exchanged."""
+    return replace(gap, value=-gap.value)
+
+
+def paper(row: str, table: int, column: str) -> float:
+    (value,) = {entry.values[column] for entry in rows_named(row) if entry.table == table}
+    return value
+
+
+def is_told_apart(score: float, other: float, column: str) -> bool:
+    """Return whether the paper tells two scores apart, by two deviations of its baseline."""
+    return bool(exceeds_deviation(score - other, baseline_deviation(column, split="validation")))
+
+
+def glue_average(study: str, experiment: str) -> list[float]:
+    """Return the mean of SST-2 and of the mean of QQP's metrics, of each seed."""
+    scores = (scores_by_experiment(study)[experiment, key] for key in (SST2, QQP, QQP_F1))
+    return [fmean([accuracy, fmean(qqp)]) for accuracy, *qqp in zip(*scores, strict=True)]
+
+
+def shown_scores(study: str, experiment: str) -> list[list[float]]:
+    """Return the scores of the tables of architectures and repeats."""
+    scores = scores_by_experiment(study)
+    return [
+        scores[experiment, SST2],
+        scores[experiment, QQP],
+        glue_average(study, experiment),
+        scores[experiment, EN_DE],
+    ]
+
+
+def parameters_of(study: str, experiment: str) -> int:
+    settings = experiment_settings(study, experiment)
+    return parameter_count(settings.model, settings.vocab.embedding_rows)
+
+
+def student_margin(values: Sequence[float]) -> float:
+    """Return half of the 95 % interval of a mean."""
+    return stdev(values) / len(values) ** 0.5 * float(stdtrit(len(values) - 1, 0.975))
