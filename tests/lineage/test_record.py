@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ def finish(tmp_path: Path, **changes: object) -> Path:
 
 
 def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: Path) -> None:
+    spent = time.process_time()
     manifest = finish(tmp_path)
     record = read_record(RECORD)
     assert (record.run, record.rule, record.node) == ("demo", "vocab", "baseline")
@@ -63,6 +65,8 @@ def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: P
     assert record.start.machine.libraries["sentencepiece"] == "0.2.1"
     assert record.start.machine.python.split()[1] == ".".join(map(str, sys.version_info[:3]))
     assert record.end is not None
+    assert record.end.cpu_seconds is not None
+    assert spent <= record.end.cpu_seconds  # of the process, imports included
     assert [file.path for file in record.end.inputs] == ["sample.txt"]
     assert {file.path: file.sha256 for file in record.end.outputs} == {
         "out/model": sha256_of(Path("out/model")),

@@ -77,6 +77,7 @@ EDITS = [
     pytest.param(setting("start.at", "yesterday"), "which is no time", id="no time"),
     pytest.param(setting("end.at", "2100-01-02T03:04:04+00:00"), "2.9 s from", id="end before"),
     pytest.param(setting("end.seconds", 7200.0), "7200.0 s from", id="seconds"),
+    pytest.param(setting("end.cpu_seconds", -1.0), "-1.0 s of processor time", id="cpu seconds"),
     pytest.param(setting("end.numbers", {"files": 7}), "number files is 7.0 here, ", id="numbers"),
     pytest.param(setting("end", None), "has no end", id="end removed"),
     pytest.param(setting("end.ok", False), "the job failed (ok is false)", id="not ok"),

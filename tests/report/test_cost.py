@@ -14,10 +14,14 @@ from t5repro.report.cost import cost_page, job_costs, stage_costs
 MACHINE = {**whole_records.MACHINE, "processor": "AMD EPYC"}
 
 
-def job(root: Path, name: str, seconds: float, measured: str = "", machine=MACHINE) -> None:
+def job(
+    root: Path, name: str, seconds: float, measured: str = "", machine=MACHINE, **end: float
+) -> None:
     path = root / f"records/{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(whole_record(name, {"machine": machine}, {"seconds": seconds})))
+    path.write_text(
+        json.dumps(whole_record(name, {"machine": machine}, {"seconds": seconds, **end}))
+    )
     if measured:
         log = root / f"logs/{name}.tsv"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +52,14 @@ def test_a_measurement_that_is_missing_is_unknown_and_not_zero(run: Path) -> Non
     assert (stages["c4_clean"].cpu_seconds, stages["c4_clean"].megabytes) == ("–", "–")
     assert stages["total"].cpu_seconds == "–"
     assert stages["total"].megabytes == "1,201"
+
+
+def test_processor_time_is_the_larger_one_of_record_and_last_measurement(tmp_path: Path) -> None:
+    job(tmp_path, "r/pretrain/a", 60.5, "61\t1000.4\t48.25", cpu_seconds=59.5)
+    job(tmp_path, "r/c4/a", 60.5, "61\t1000.4\t48.25", cpu_seconds=2.5)  # its children go on
+    job(tmp_path, "r/vocab/a", 60.5, cpu_seconds=59.5)  # in a clone without measurements
+    seconds = {cost.rule: cost.cpu_seconds for cost in job_costs(tmp_path / "results/r")}
+    assert seconds == {"pretrain": 59.5, "c4": 48.25, "vocab": 59.5}
 
 
 def test_the_time_of_a_job_without_an_end_is_unknown(tmp_path: Path) -> None:

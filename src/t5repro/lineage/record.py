@@ -103,6 +103,8 @@ class End:
     """The second half of a record, written when the job ends.
 
     Attributes:
+        seconds: from the start of the record to its end.
+        cpu_seconds: processor time of the process and of the children that ended before it.
         imported: imported file of this package outside of the closure -> SHA-256.
         foreign: imported file of neither a package nor the interpreter -> SHA-256.
         shared_libraries: loaded library of the system -> SHA-256.
@@ -112,6 +114,7 @@ class End:
     at: str
     seconds: float
     ok: bool
+    cpu_seconds: float | None = None
     error: str | None = None
     inputs: list[RecordedFile] = field(default_factory=list)
     outputs: list[RecordedFile] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """Writes the record of a job while it runs; see `lineage.record`."""
 
 import contextlib
+import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -145,6 +146,7 @@ def _end(clock_start: float, start: Start, packages: Installed, *, ok: bool, **f
         at=_current_time(),
         seconds=round(time.monotonic() - clock_start, 3),
         ok=ok,
+        cpu_seconds=round(_processor_seconds(), 3),
         devices=environment.devices(),
         imported=startup.own_modules(start.code),
         foreign=startup.foreign_modules(packages),
@@ -152,6 +154,12 @@ def _end(clock_start: float, start: Start, packages: Installed, *, ok: bool, **f
         forged_byte_code=startup.forged_byte_code(),
         **facts,
     )
+
+
+def _processor_seconds() -> float:
+    """Return what this process and its ended children have spent so far, imports included."""
+    spent = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
 def _current_time() -> str:

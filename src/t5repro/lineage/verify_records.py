@@ -154,6 +154,8 @@ def _faults_of_times(record: Record) -> Iterator[str]:
     # The seconds are of a monotonic clock, the times of one that may be corrected meanwhile.
     if span < 0 or not 0 <= record.end.seconds <= span + CLOCK_SECONDS:
         yield f"{record.end.seconds} s from {record.start.at} to {record.end.at}"
+    if (record.end.cpu_seconds or 0) < 0:
+        yield f"{record.end.cpu_seconds} s of processor time"
 
 
 def _time(text: str) -> datetime | None:

@@ -2,7 +2,7 @@
 
 Times and machines differ between equal runs, so the report does not contain them. They are read
 from the records of the jobs and from Snakemake's measurements in ``logs/<run>``, which git does not
-keep: where they are missing, processor time and memory are unknown.
+keep: where they are missing, memory is unknown.
 """
 
 import csv
@@ -30,7 +30,9 @@ class JobCost:
     Attributes:
         rule: rule of the job.
         seconds: from its start to its end.
-        cpu_seconds: processor time.
+        cpu_seconds: processor time, the larger one of record and measurement. The record lacks
+            children that outlive the job, as of Spark; the measurement, which Snakemake takes
+            every half minute, what came after the last one.
         megabytes: largest resident set.
         machine: processor, number of processors and system.
     """
@@ -75,11 +77,14 @@ def job_costs(run: Path) -> list[JobCost]:
         names = job.split("/")  # run, rule, node
         if names[0] == name and len(names) > 1:
             measured = _measured(root / "logs" / f"{job}.tsv")
+            recorded = record.end.cpu_seconds if record.end else None
             costs.append(
                 JobCost(
                     rule=names[1],
                     seconds=record.end.seconds if record.end else None,
-                    cpu_seconds=_number(measured.get("cpu_time")),
+                    cpu_seconds=max(
+                        filter(None, (recorded, _number(measured.get("cpu_time")))), default=None
+                    ),
                     megabytes=_number(measured.get("max_rss")),
                     machine=machine_text(record.start.machine),
                 )
