@@ -17,7 +17,7 @@ from studies import unpacked
 from t5repro.cli.main import main
 from t5repro.errors import LineageError
 from t5repro.lineage import study_archive
-from t5repro.lineage.findings import ALTERED, CODE, CONTRADICTED, EXTRA, MISSING, NOT_ARCHIVED
+from t5repro.lineage.findings import ALTERED, CODE, CONTRADICTED, EXTRA, LINK, MISSING, NOT_ARCHIVED
 from t5repro.lineage.study_archive import ARCHIVE, is_evidence, pack_study, unpack_study
 from t5repro.lineage.verify_study import verify_study
 
@@ -234,6 +234,7 @@ def test_altered_lost_and_added_evidence_is_found(run: Path, study: Path, tmp_pa
         (f"{records}/per_layer_bias.json", MISSING),
         (f"{results}/adamw_cosine/scores.json", EXTRA),
         (f"{results}/rotary_seed_1", MISSING),
+        (f"{results}/rotary_seed_1/weights.safetensors", LINK),  # which fine-tunings read
     }
 
 
@@ -243,9 +244,9 @@ def test_weights_and_raw_files_are_counted_and_no_fault(
     pack_study(run, RUN, study)
     verdict = verify_study(study, tmp_path / "unpacked")
     (warning,) = (one for one in verdict.warnings if one.kind == NOT_ARCHIVED)
-    assert warning.message.startswith("163 artifacts and raw files are not in it")
+    assert warning.message.startswith("205 artifacts and raw files are not in it")
     assert verdict.findings == ()
-    assert verdict.files == 142
+    assert verdict.files == 190
 
 
 def test_code_that_is_not_that_of_its_commit_is_a_finding(
@@ -271,7 +272,7 @@ def test_the_command_verifies_a_study_and_unpacks_it_if_asked(
     pack_study(unpacked(RUN), RUN, study)
     monkeypatch.chdir(tmp_path)
     assert main(["verify", "--study", str(study)]) == 0
-    assert "142 files agree with manifests and dvc.lock" in capsys.readouterr().out
+    assert "190 files agree with manifests and dvc.lock" in capsys.readouterr().out
     assert list((tmp_path / "work").iterdir()) == []
     assert main(["verify", "--study", str(study), "--unpack", "unpacked"]) == 0
     assert Path("unpacked", HISTORY).is_file()

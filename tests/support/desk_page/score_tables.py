@@ -175,19 +175,13 @@ def recipe_gaps(name: str) -> list[float]:
 
 
 def recipe_table() -> list[list[str]]:
-    """Return of each recipe its loss, with the difference if it is of the same targets, and scores.
-
-    The scores of a recipe that was not fine-tuned are empty.
-    """
+    """Return of each recipe loss and scores, and the loss's difference if the targets are equal."""
     rows = []
     for name in rows_of_the_paper(RECIPES):  # of which it has none
         gaps = recipe_gaps(name) if name != MIXTURE else []
         shown = f"{signed(fmean(gaps), 3)} ± {student_margin(gaps):.3f}" if any(gaps) else ""
         cells = [format_mean(held_out(RECIPES, name), digits=3), shown]
-        cells += [
-            format_mean(values, digits=2) if values else ""
-            for values in shown_scores(RECIPES, name)
-        ]
+        cells += [format_mean(values, digits=2) for values in shown_scores(RECIPES, name)]
         rows.append([f"`{name}`", *cells])
     return rows
 
