@@ -82,9 +82,7 @@ def job_costs(run: Path) -> list[JobCost]:
                 JobCost(
                     rule=names[1],
                     seconds=record.end.seconds if record.end else None,
-                    cpu_seconds=max(
-                        filter(None, (recorded, _number(measured.get("cpu_time")))), default=None
-                    ),
+                    cpu_seconds=_largest(recorded, _number(measured.get("cpu_time"))),
                     megabytes=_number(measured.get("max_rss")),
                     machine=machine_text(record.start.machine),
                 )
@@ -116,6 +114,11 @@ def _stage_cost(rule: str, costs: Sequence[JobCost]) -> StageCost:
         megabytes=f"{max(megabytes):,.0f}" if megabytes else UNKNOWN,
         machines="; ".join(sorted({cost.machine for cost in costs})),
     )
+
+
+def _largest(*numbers: float | None) -> float | None:
+    """Return the largest of the known numbers."""
+    return max((number for number in numbers if number is not None), default=None)
 
 
 def _sum(numbers: Sequence[float | None]) -> str:
