@@ -73,7 +73,7 @@ def test_a_finished_job_tells_inputs_outputs_code_settings_and_seeds(tmp_path: P
     assert read_records(Folder(Path())) == {record.job: record}
 
 
-def test_the_processor_time_of_a_job_is_that_of_the_process_and_its_ended_children(
+def test_the_processor_time_of_a_job_counts_the_process_and_its_ended_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spent = {

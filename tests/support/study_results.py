@@ -184,7 +184,7 @@ def glue_average(study: str, experiment: str) -> list[float]:
 
 
 def shown_scores(study: str, experiment: str) -> list[list[float]]:
-    """Return the scores of the tables of architectures and repeats."""
+    """Return the scores that a table of pre-trainings shows."""
     scores = scores_by_experiment(study)
     return [
         scores[experiment, SST2],
@@ -192,6 +192,12 @@ def shown_scores(study: str, experiment: str) -> list[list[float]]:
         glue_average(study, experiment),
         scores[experiment, EN_DE],
     ]
+
+
+def score_gaps(study: str, first: str, other_study: str, second: str) -> list[WelchDifference]:
+    """Return the shown scores of an experiment minus those of another one."""
+    pairs = zip(shown_scores(study, first), shown_scores(other_study, second), strict=True)
+    return [welch(ours, others) for ours, others in pairs]
 
 
 def parameters_of(study: str, experiment: str) -> int:

@@ -2,7 +2,7 @@
 
 Times and machines differ between equal runs, so the report does not contain them. They are read
 from the records of the jobs and from Snakemake's measurements in ``logs/<run>``, which git does not
-keep: where they are missing, memory is unknown.
+keep: where they are missing, memory is unknown, and processor time if an older record lacks it.
 """
 
 import csv

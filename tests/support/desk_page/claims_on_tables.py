@@ -33,6 +33,7 @@ from study_results import (
     parameters_of,
     rows_of,
     rows_of_the_paper,
+    score_gaps,
     scores_by_experiment,
     settings_of,
     shown_scores,
@@ -49,7 +50,7 @@ from desk_page.score_tables import (
     recipe_gaps,
     unique_tokens,
 )
-from desk_page.text import extremes, interval, signed
+from desk_page.text import extremes, interval, signed_interval
 from t5repro.config.flops import step_flops
 from t5repro.config.load import load_settings
 from t5repro.report.order_statistics import welch
@@ -141,10 +142,8 @@ def modeling() -> list[str]:
     leads = {
         (one, other, column): gap
         for one, other in itertools.permutations(rows, 2)
-        for column, pair in enumerate(
-            zip(shown_scores(MODELING, one), shown_scores(MODELING, other), strict=True)
-        )
-        if exceeds(gap := welch(*pair))
+        for column, gap in enumerate(score_gaps(MODELING, one, MODELING, other))
+        if exceeds(gap)
     }
     english_german = len(shown_scores(MODELING, first)) - 1
     assert set(leads) == {(name, language_model, english_german) for name in (first, shared)}
@@ -254,13 +253,9 @@ def recipes() -> list[str]:
     assert fmean(gap) > student_margin(gap)
     for name in ("per_layer_bias", "rotary", "swiglu"):
         assert abs(fmean(recipe_gaps(name))) < student_margin(recipe_gaps(name)), name
-    baseline = shown_scores(RECIPES, "baseline")
-    assert baseline == shown_scores(ARCHITECTURES, "baseline")
+    assert shown_scores(RECIPES, "baseline") == shown_scores(ARCHITECTURES, "baseline")
     gains = {
-        name: [
-            welch(ours, theirs)
-            for ours, theirs in zip(shown_scores(RECIPES, name), baseline, strict=True)
-        ]
+        name: score_gaps(RECIPES, name, RECIPES, "baseline")
         for name in rows_of_the_paper(RECIPES)
         if name != "baseline"
     }
@@ -272,7 +267,7 @@ def recipes() -> list[str]:
     ]
     assert beyond == [("adamw_cosine", 0), ("swiglu", 3)]
     assert sum(map(len, gains.values())) == 20
-    sst2, qqp, _, bleu = (f"{signed(gain.value, 1)} ± {gain.margin:.1f}" for gain in gains[MIXTURE])
+    sst2, qqp, _, bleu = map(signed_interval, gains[MIXTURE])
     work = [
         step_flops(settings.model, settings.pretrain, embedding_rows=settings.vocab.embedding_rows)
         for settings in (experiment_settings(RECIPES, name) for name in (MIXTURE, "baseline"))

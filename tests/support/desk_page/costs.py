@@ -1,4 +1,4 @@
-"""What the studies of docs/desk_study.md cost, beside what was estimated.
+"""What the studies of docs/desk_study.md cost, and what was estimated.
 
 Two estimates, which were printed before the studies, are typed in.
 """

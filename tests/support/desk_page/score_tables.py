@@ -29,16 +29,17 @@ from study_results import (
     parameters_of,
     rows_of,
     rows_of_the_paper,
+    score_gaps,
     scores_by_experiment,
     settings_of,
     shown_scores,
     student_margin,
 )
 
-from desk_page.text import signed, title_of, with_dash
+from desk_page.text import signed, signed_interval, title_of, with_dash
 from t5repro.estimate.power import ColumnPower, column_powers, spreads
 from t5repro.report.experiments import group_arms
-from t5repro.report.order_statistics import AGREES, CONTRADICTS, WITHIN, WelchDifference, welch
+from t5repro.report.order_statistics import AGREES, CONTRADICTS, WITHIN, WelchDifference
 from t5repro.report.ordering import Pair, orderings
 from t5repro.report.scaling import Scaling, scalings
 from t5repro.report.titles import UNDEFINED, format_mean, metric_title
@@ -130,14 +131,7 @@ def modeling_gaps() -> dict[str, list[WelchDifference]]:
     """Return architecture -> scores after language modeling, minus those after denoising."""
     pairs = zip(rows_of_the_paper(ARCHITECTURES), rows_of_the_paper(MODELING), strict=True)
     return {
-        denoising: [
-            welch(ours, others)
-            for ours, others in zip(
-                shown_scores(MODELING, modeling),
-                shown_scores(ARCHITECTURES, denoising),
-                strict=True,
-            )
-        ]
+        denoising: score_gaps(MODELING, modeling, ARCHITECTURES, denoising)
         for denoising, modeling in pairs
     }
 
@@ -147,7 +141,7 @@ def modeling_table() -> list[list[str]]:
     denoising = rows_of_the_paper(ARCHITECTURES)
     in_paper = dict(zip(denoising, rows_of_the_paper(MODELING).values(), strict=True))
     for name, gaps in modeling_gaps().items():
-        cells = [f"{signed(gap.value, 1)} ± {gap.margin:.1f}" for gap in gaps]
+        cells = [signed_interval(gap) for gap in gaps]
         for column in (GLUE, EN_DE):
             gap = paper(in_paper[name], 2, column) - paper(denoising[name], 2, column)
             cells.append(signed(gap, 2))

@@ -68,6 +68,10 @@ def extremes(values: Iterable[float], decimals: int) -> str:
     return f"{found[0]:.{decimals}f}–{found[-1]:.{decimals}f}"
 
 
+def signed_interval(gap: WelchDifference) -> str:
+    return f"{signed(gap.value, 1)} ± {gap.margin:.1f}"
+
+
 def interval(gap: WelchDifference, decimals: int = 1) -> str:
     """Return a difference whose sign the words beside it give."""
     assert gap.value >= 0
