@@ -23,6 +23,8 @@ from t5repro.engines.devices import set_environment
 PEERS = Path(__file__).parent / "parity"
 
 set_environment(DevicesSettings())  # before any test module imports TensorFlow
+# Before any test module imports them: these modules of `support` assert.
+pytest.register_assert_rewrite("desk_page", "rate_search", "study_results")
 
 hypothesis.settings.register_profile(
     "no_clock",

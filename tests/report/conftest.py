@@ -14,8 +14,6 @@ from t5repro.report.experiments import Experiment as ReportExperiment
 from t5repro.report.page import write_report
 from t5repro.report.rows import ScoreRow, score_rows
 
-pytest.register_assert_rewrite("desk_page", "rate_search", "study_results")
-
 HOSTILE = '<script>alert("x")</script><img src=http://evil.example/a.png>'
 
 
