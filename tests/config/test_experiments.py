@@ -258,3 +258,25 @@ def test_each_seed_of_a_phase_continues_the_same_seed_of_the_phase_before(second
     }
     # Seed 7 has no first phase of its own and continues the first seed's.
     assert starts == {"a": "", "a_seed_6": "", "b": "a_seed_6", "b_seed_5": "a", "b_seed_7": "a"}
+
+
+@pytest.mark.parametrize("start", [{"finetune.start_from": "a"}, {"finetune": {"start_from": "a"}}])
+def test_each_seed_of_a_group_continues_the_same_seed(start):
+    groups = {
+        "pair": {"tasks.names": ["glue_mrpc"], **start},
+        "one": {"tasks.names": ["glue_sst2"]},
+    }
+    run = load_settings(
+        {
+            "experiments": [
+                {"name": "a", "change": {"tasks.names": ["glue_sst2"]}, "seeds": [5, 6]},
+                {"name": "b", "change": {"finetune.groups": groups}, "seeds": [6, 5]},
+            ]
+        }
+    )
+    starts = {
+        f"{name}_{group}": settings_of_experiment(run, f"{name}_{group}").finetune.start_from
+        for name in ("b", "b_seed_5")
+        for group in groups
+    }
+    assert starts == {"b_pair": "a_seed_6", "b_one": "", "b_seed_5_pair": "a", "b_seed_5_one": ""}

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from t5repro.config.load import load_settings
 from t5repro.config.schema import Settings
 from t5repro.config.sections.corpus import CorpusSettings
 from t5repro.report.experiments import group_arms, introduction
@@ -23,6 +26,21 @@ def test_arms_that_differ_in_the_seed_alone_are_one_experiment() -> None:
         {**BASE, "name": "b", "change": {"seed": 4}},
         {"name": "more", "change": {"pretrain.steps": 5, "seed": 4}},
     ) == [(("a", "b"), (0, 4)), (("other", "more"), (0, 4))]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pretrain.from_experiment": "a", "pretrain.steps": 25},
+        {"finetune.start_from": "a"},
+        {"finetune.groups": {"g": {"tasks.names": ["squad"], "finetune.start_from": "a"}}},
+    ],
+)
+def test_seeds_that_continue_their_own_seed_are_one_experiment(change: dict[str, Any]) -> None:
+    first = {"name": "a", "change": {"tasks.names": ["squad"]}, "seeds": [1, 2]}
+    run = load_settings({"experiments": [first, {"name": "b", "change": change, "seeds": [1, 2]}]})
+    groups = group_arms(run, [entry.name for entry in run.experiments])
+    assert [experiment.arms for experiment in groups] == [("a", "a_seed_2"), ("b", "b_seed_2")]
 
 
 def test_equal_arms_of_one_seed_are_not_counted_twice() -> None:

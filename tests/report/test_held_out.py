@@ -109,14 +109,6 @@ def test_operations_of_a_second_phase_count_the_first() -> None:
     ]
 
 
-def test_seeds_of_a_second_phase_are_arms_of_one_experiment() -> None:
-    change = {"pretrain.from_experiment": "a", "pretrain.steps": 25}
-    entries = [{"name": "a", "seeds": [1, 2]}, {"name": "b", "change": change, "seeds": [1, 2]}]
-    run = load_settings({"experiments": entries})
-    groups = group_arms(run, [entry.name for entry in run.experiments])
-    assert [experiment.arms for experiment in groups] == [("a", "a_seed_2"), ("b", "b_seed_2")]
-
-
 def test_without_a_corpus_there_is_no_loss_per_character(
     run: Settings, histories: dict[str, Path]
 ) -> None:

@@ -6,6 +6,7 @@ depends on others if it continues one of them (``finetune.start_from``) or is an
 (``vocab.from_experiment``), and continue its pre-training (``pretrain.from_experiment``).
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -35,8 +36,10 @@ SHARED = (
     "c4.spark",
 )
 EARLIER_PRETRAINING = "pretrain.from_experiment"
-# Settings that name a training to continue:
-CONTINUED = (EARLIER_PRETRAINING, "finetune.start_from")
+# Settings that name a training to continue, of an experiment or of a group of its tasks:
+CONTINUED = re.compile(
+    rf"{re.escape(EARLIER_PRETRAINING)}|(finetune\.groups\.[^.]+\.)?finetune\.start_from"
+)
 VOCABULARY = frozenset({"vocab_sample", "vocab"})  # rules with nodes of other experiments
 
 
@@ -92,16 +95,32 @@ def _change_of_seed(
 
     It continues the first seed of an experiment that does not have its own.
     """
-    change, tree = dict(experiment.change), _change_of(experiment)
-    for name in CONTINUED:
-        section, _, leaf = name.partition(".")
-        source = lookup(tree, section, leaf)
-        if not isinstance(source, str) or seed not in seeds_of.get(source, ()):
-            continue
-        start = _name_of_seed(source, seed, seeds_of[source])
-        # As the user wrote it, since the report shows the changes.
-        change |= {name: start} if name in change else {section: {**change[section], leaf: start}}
-    return change
+    names = {
+        source: _name_of_seed(source, seed, seeds)
+        for source, seeds in seeds_of.items()
+        if seed in seeds
+    }
+    return continuing(experiment.change, names)
+
+
+def continuing(
+    change: Mapping[str, Any], names: Mapping[str, str], path: str = ""
+) -> dict[str, Any]:
+    """Return changes, written as the user did, that continue experiments of other names.
+
+    Args:
+        change: settings, of which keys are dotted or nested.
+        names: experiment -> the one to continue in its place.
+        path: dotted name of the section that `change` is of, and a dot.
+    """
+
+    def value_at(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return continuing(value, names, f"{name}.")
+        is_start = isinstance(value, str) and CONTINUED.fullmatch(name)
+        return names.get(value, value) if is_start else value
+
+    return {key: value_at(f"{path}{key}", value) for key, value in change.items()}
 
 
 def own_text_experiments(settings: Settings) -> list[str]:

@@ -7,7 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from t5repro.config.experiments import pretraining_phases, settings_of_experiment
+from t5repro.config.experiments import continuing, pretraining_phases, settings_of_experiment
 from t5repro.config.groups import finetunings
 from t5repro.config.origins import FREE_KEYS
 from t5repro.config.presets.table import preset_of
@@ -17,13 +17,6 @@ from t5repro.config.setting_names import unrecorded_defaults
 from t5repro.config.system_rows import NO_ROW, Placement, placement
 from t5repro.report.published_scores import rows_named
 
-# What the arms of an experiment need not have in common
-NOT_OF_A_GROUP: Mapping[str, Any] = {
-    "seed": True,
-    "experiments": True,
-    "pretrain": {"from_experiment"},
-    "finetune": {"start_from"},
-}
 NO_PRETRAINING_CHANGE = {"pretrain.steps": 0}
 
 
@@ -72,15 +65,14 @@ def group_arms(settings: Settings, arms: Sequence[str]) -> list[Experiment]:
         arms: names of the scored arms.
     """
     entries = {entry.name: entry for entry in settings.experiments}
-    groups: list[tuple[tuple[str, ...], dict[int, str]]] = []
+    groups: list[tuple[tuple[str, str], dict[int, str]]] = []
     first_arms: dict[str, str] = {}
     for arm in arms:
         resolved = settings_of_experiment(settings, arm)
         # Compared resolved: two entries may reach the same settings by different changes.
-        values = resolved.model_dump_json(exclude=dict(NOT_OF_A_GROUP))
+        values = resolved.model_dump(mode="json", exclude={"seed", "experiments"})
         # Each seed may continue the training of its own seed: other arms of one experiment.
-        starts = (resolved.pretrain.from_experiment, resolved.finetune.start_from)
-        key = (values, *(first_arms.get(start, start) for start in starts), entries[arm].row)
+        key = (json.dumps(continuing(values, first_arms)), entries[arm].row)
         # A second arm with the same seed is a repetition, which must not enter a mean over seeds.
         group = next(
             (

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -18,7 +19,7 @@ from t5repro.config.experiments import pretraining_flops, settings_of_experiment
 from t5repro.config.schema import Settings
 from t5repro.report.charts import Series, legend, line_chart
 from t5repro.report.differences import primary_metric
-from t5repro.report.experiments import NOT_OF_A_GROUP, Experiment
+from t5repro.report.experiments import Experiment
 from t5repro.report.loss_curves import OPERATIONS, PETA, read_history
 from t5repro.report.loss_law import FEWEST_FOR_FLOOR, Law, fit, intervals
 from t5repro.report.order_statistics import welch
@@ -29,8 +30,11 @@ FEWEST = 3  # computes of a series
 LAW_POINTS = 60  # of the line of the law
 COMPUTE_LABEL = f"{OPERATIONS}, logarithmic"
 # What may differ between the experiments of a series: the compute and what goes with it.
-OF_COMPUTE = frozenset(
-    {
+OF_COMPUTE: Mapping[str, Any] = {
+    "seed": True,
+    "experiments": True,
+    "pretrain": {
+        "from_experiment",
         "steps",
         "flops",
         "learning_rate",
@@ -38,8 +42,9 @@ OF_COMPUTE = frozenset(
         "keep_checkpoints",
         "log_every_steps",
         "validation_every_steps",
-    }
-)
+    },
+    "finetune": {"start_from"},
+}
 
 
 @dataclass(frozen=True)
@@ -123,10 +128,7 @@ def scalings(
 def _key(settings: Settings, experiment: Experiment) -> str:
     """Return what the experiments of a series have in common."""
     resolved = settings_of_experiment(settings, experiment.arms[0])
-    values = resolved.model_dump(mode="json", exclude=dict(NOT_OF_A_GROUP))
-    values["pretrain"] = {
-        name: value for name, value in values["pretrain"].items() if name not in OF_COMPUTE
-    }
+    values = resolved.model_dump(mode="json", exclude=dict(OF_COMPUTE))
     return json.dumps(values, sort_keys=True)
 
 
