@@ -20,7 +20,7 @@ from t5repro.lineage.record import Record, read_records
 from t5repro.lineage.store import Folder
 from t5repro.model.sizes import parameter_count
 from t5repro.report.order_statistics import WelchDifference, welch
-from t5repro.report.published_scores import baseline_deviation, exceeds_deviation, rows_named
+from t5repro.report.published_scores import baseline_deviation, exceeds_deviation, published_rows
 from t5repro.report.rows import ScoreRow
 from t5repro.report.scores_csv import read_csv
 
@@ -168,7 +168,9 @@ def negative(gap: WelchDifference) -> WelchDifference:
 
 
 def paper(row: str, table: int, column: str) -> float:
-    (value,) = {entry.values[column] for entry in rows_named(row) if entry.table == table}
+    """Return a score of the paper: of a row of a table, by its name there or in another table."""
+    rows = [entry for entry in published_rows() if entry.table == table]
+    (value,) = {entry.values[column] for entry in rows if entry.is_reproduced_by(row)}
     return value
 
 

@@ -5,13 +5,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from t5repro.errors import SettingsError
-from t5repro.report.published_scores import (
-    DEVIATION,
-    PREVIOUS_BEST,
-    PublishedRow,
-    published_rows,
-    rows_named,
-)
+from t5repro.report.published_scores import DEVIATION, PREVIOUS_BEST, PublishedRow, published_rows
 
 
 def table_rows(table: int) -> list[PublishedRow]:
@@ -37,14 +31,7 @@ def experiments_of_row(row: PublishedRow, rows: Mapping[str, str]) -> list[str]:
         row: row of a table.
         rows: experiment -> its row; empty for none.
     """
-    return [
-        name
-        for name, own in rows.items()
-        if own
-        and (
-            own == row.name or any(row.is_same_as(repeated_row) for repeated_row in rows_named(own))
-        )
-    ]
+    return [name for name, own in rows.items() if row.is_reproduced_by(own)]
 
 
 def cheapest_experiments(

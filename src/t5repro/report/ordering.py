@@ -42,7 +42,6 @@ from t5repro.report.order_statistics import (
     verdict,
     welch,
 )
-from t5repro.report.paper_tables import reproduces
 from t5repro.report.partial_averages import PARTIAL, partial_averages
 from t5repro.report.published_scores import (
     DEVIATION,
@@ -187,7 +186,7 @@ def ranked_experiments(
     printed: dict[str, PublishedRow] = {}  # an experiment can have several rows of equal scores
     groups: dict[tuple[str, frozenset[tuple[str, str]]], list[Experiment]] = {}
     for experiment in experiments:
-        row = next((row for row in published if reproduces(experiment, row)), None)
+        row = next((row for row in published if row.is_reproduced_by(experiment.row)), None)
         if row and SHARED_PRETRAINING not in experiment.changes:
             printed[experiment.name] = row
             changes = experiment.changes.items()

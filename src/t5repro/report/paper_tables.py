@@ -81,7 +81,7 @@ def _table(number: int, experiments: Sequence[Experiment], our_scores: OurScores
     keys = list(published[0].values)
     deviations = [baseline_deviation(key, split=published[0].split) for key in keys]
     reproductions = {
-        row.name: [experiment for experiment in experiments if reproduces(experiment, row)]
+        row.name: [experiment for experiment in experiments if row.is_reproduced_by(experiment.row)]
         for row in published
     }
     paper_bold = _paper_bold(published, keys, deviations)
@@ -149,13 +149,6 @@ def baseline_trainings(experiments: Sequence[Experiment]) -> list[Experiment]:
 
 def _deviation_text(deviation: float | None) -> str:
     return UNDEFINED if deviation is None else f"{deviation:.3f}"
-
-
-def reproduces(experiment: Experiment, row: PublishedRow) -> bool:
-    """Whether an experiment has a row's configuration, under this name or another table's."""
-    return experiment.row == row.name or any(
-        row.is_same_as(repeated_row) for repeated_row in rows_named(experiment.row)
-    )
 
 
 def _paper_bold(

@@ -55,6 +55,10 @@ class PublishedRow:
             and all(self.values[key] == other.values[key] for key in common)
         )
 
+    def is_reproduced_by(self, name: str) -> bool:
+        """Whether an experiment's `row` is this configuration, here or in another table."""
+        return name == self.name or any(self.is_same_as(other) for other in rows_named(name))
+
 
 def paper_source() -> str:
     """Return the reference to the paper."""

@@ -47,7 +47,7 @@ from t5repro.report.titles import UNDEFINED, format_mean, metric_title
 PRETRAINED = ("baseline", "no_pretraining")
 TARGETS = tuple(rows_of_the_paper(OBJECTIVES))
 WIDTHS = (32, 128, 512, 2048)  # of adapters
-METHODS = rows_of_the_paper(ADAPTERS) | {"all_parameters": "All parameters"}
+METHODS = rows_of_the_paper(ADAPTERS)
 MIXTURE = "mixture_of_denoisers"
 
 
