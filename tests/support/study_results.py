@@ -32,6 +32,7 @@ from t5repro.report.scores_csv import read_csv
     MODELING,
     REPEATS,
     ADAPTERS,
+    MIXING,
     RECIPES,
     SEARCH,
     SYSTEMS,
@@ -43,6 +44,7 @@ from t5repro.report.scores_csv import read_csv
     "desk_language_modeling",
     "desk_repeats",
     "desk_adapters",
+    "desk_mixing",
     "desk_recipes",
     "desk_rates",
     "desk_systems",
@@ -145,10 +147,15 @@ def difference(study: str, key: str, first: str, second: str) -> WelchDifference
     return welch(scores[first, key], scores[second, key])
 
 
-def rows_of_the_paper(study: str) -> dict[str, str]:
-    """Return experiment -> the row of the paper that it repeats."""
-    experiments = settings_of(study).experiments
-    return {one.name: one.row or "" for one in experiments if "_seed_" not in one.name}
+def rows_of_the_paper(study: str, table: int | None = None) -> dict[str, str]:
+    """Return experiment -> the row of the paper that it repeats; of a table, if one is given."""
+    published = [entry for entry in published_rows() if entry.table == table]
+    return {
+        one.name: one.row
+        for one in settings_of(study).experiments
+        if "_seed_" not in one.name
+        if table is None or any(entry.is_reproduced_by(one.row) for entry in published)
+    }
 
 
 def exceeds(gap: WelchDifference) -> bool:
@@ -180,9 +187,13 @@ def is_told_apart(score: float, other: float, column: str) -> bool:
 
 
 def glue_average(study: str, experiment: str) -> list[float]:
-    """Return the mean of SST-2 and of the mean of QQP's metrics, of each seed."""
-    scores = (scores_by_experiment(study)[experiment, key] for key in (SST2, QQP, QQP_F1))
-    return [fmean([accuracy, fmean(qqp)]) for accuracy, *qqp in zip(*scores, strict=True)]
+    """Return the mean of a study's tasks of GLUE, each of its metrics' mean, of each seed."""
+    metrics = defaultdict(list)
+    for (name, key), values in scores_by_experiment(study).items():
+        if name == experiment and key.startswith("glue_"):
+            metrics[key.partition(".")[0]].append(values)
+    tasks = [map(fmean, zip(*values, strict=True)) for values in metrics.values()]
+    return [fmean(scores) for scores in zip(*tasks, strict=True)]
 
 
 def shown_scores(study: str, experiment: str) -> list[list[float]]:

@@ -11,6 +11,7 @@ from study_results import (
     ARCHITECTURES,
     EN_DE,
     GLUE,
+    MIXING,
     MODELING,
     OBJECTIVES,
     QQP,
@@ -27,8 +28,10 @@ from study_results import (
     is_told_apart,
     is_within,
     last_losses,
+    manifest,
     mean_of,
     negative,
+    nodes,
     paper,
     parameters_of,
     rows_of,
@@ -240,6 +243,97 @@ def methods() -> list[str]:
         f"trivial answer of {trivial:.2f} BLEU",
         f"{narrow} nats a target token with {WIDTHS[0]} features, {', '.join(others)}, "
         f"and {extremes(losses['all_parameters'], 2)} with all parameters",
+    ]
+
+
+LEAST_LIMIT, LARGEST_LIMIT = "multi_k16", "multi_k21"
+
+
+def mixing() -> list[str]:
+    """The mixtures of table 11."""
+    training = experiment_settings(MIXING, LARGEST_LIMIT).finetune
+    longer = settings_of(MIXING).finetune.groups["wmt_en_de"]["finetune.steps"]
+    assert training.steps == settings_of(MIXING).pretrain.steps + longer
+    return [
+        f"have together: {training.steps:,}, of {training.batch_size} rows",
+        *mixing_in_translation(),
+        *mixing_in_glue(),
+    ]
+
+
+def drawn(node: str) -> dict[str, int]:
+    """Return task -> examples that a fine-tuning drew."""
+    counts: dict[str, int] = manifest(MIXING, "finetune", node)["counters"]["drawn"]
+    return counts
+
+
+def mixing_in_translation() -> list[str]:
+    rows = rows_of_the_paper(MIXING, 11)
+    first, equal, *others = rows
+    scores = scores_by_experiment(MIXING)
+    assert scores[first, EN_DE] == scores_by_experiment(ARCHITECTURES)["baseline", EN_DE]
+    in_paper = {name: paper(row, 11, EN_DE) for name, row in rows.items()}
+    assert max(in_paper, key=in_paper.__getitem__) == first
+    assert min(in_paper, key=in_paper.__getitem__) == equal
+    leads = [difference(MIXING, EN_DE, name, first) for name in others]
+    assert all(exceeds(lead) for lead in leads)
+    assert is_within(difference(MIXING, EN_DE, equal, first))
+    assert all(exceeds(difference(MIXING, EN_DE, name, equal)) for name in others)
+    assert is_within(difference(MIXING, EN_DE, LARGEST_LIMIT, LEAST_LIMIT))
+    assert [
+        (one, other)
+        for one, other in itertools.permutations([equal, *others], 2)
+        if exceeds(difference(MIXING, EN_DE, one, other)) and in_paper[one] < in_paper[other]
+    ] == [("multi_k18", "multi_t4")]
+    untrained = scores_by_experiment(SCALING)["no_pretraining", EN_DE]
+    gain = welch(scores[LARGEST_LIMIT, EN_DE], untrained)
+    assert exceeds(gain)
+    examples = [drawn(node)["wmt_en_de"] for node in (LARGEST_LIMIT, f"{first}_wmt_en_de")]
+    return [
+        f"by {min(lead.value for lead in leads):.1f} to {max(lead.value for lead in leads):.1f} "
+        "BLEU; in the paper",
+        f"{interval(gain)} above the {fmean(untrained):.1f} without pre-training",
+        f"It drew {examples[0]:,} examples of English–German (seed 0), the baseline's "
+        f"fine-tuning {examples[1]:,}",
+        f"from {mean_of(MIXING, LEAST_LIMIT, EN_DE):.1f} with `{LEAST_LIMIT}` to "
+        f"{mean_of(MIXING, LARGEST_LIMIT, EN_DE):.1f} with `{LARGEST_LIMIT}`",
+    ]
+
+
+def odd_answers(task: str, experiment: str) -> list[float]:
+    """Return the percentage of answers that are none of a task's, of each seed."""
+    rows = {row.arm: row for row in rows_of(MIXING) if row.task == task and row.runs == 1}
+    found = [rows[arm] for arm in nodes(experiment)]
+    return [100 * row.invalid / row.examples for row in found if row.invalid is not None]
+
+
+def mixing_in_glue() -> list[str]:
+    rows = rows_of_the_paper(MIXING, 11)
+    first, equal, *others = rows
+    in_paper = {name: paper(row, 11, GLUE) for name, row in rows.items()}
+    assert min(in_paper, key=in_paper.__getitem__) == equal
+    glue = {name: glue_average(MIXING, name) for name in rows}
+    lost = {name: welch(glue[first], glue[name]) for name in (equal, *others)}
+    beyond = {name: gap for name, gap in lost.items() if exceeds(gap)}
+    assert list(beyond) == ["multi_k18", "multi_k19", LARGEST_LIMIT]
+    assert [name for name in others if exceeds(welch(glue[equal], glue[name]))] == list(beyond)
+    small = ("glue_rte", "glue_stsb")
+    assert {odd for task in small for odd in odd_answers(task, LARGEST_LIMIT)} == {100}
+    odd = [odd for task in small for odd in odd_answers(task, equal)]
+    (trivial,) = {row.baseline for row in rows_of(MIXING) if row.task == "glue_sst2"}
+    assert trivial is not None
+    sst2 = [scores_by_experiment(MIXING)[name, SST2] for name in (equal, *others)]
+    assert all(abs(fmean(values) - trivial) <= student_margin(values) for values in sst2)
+    means = sorted(map(fmean, sst2))
+    costs = sorted(beyond.values(), key=lambda gap: gap.value)
+    rte = [drawn(node)["glue_rte"] for node in (LARGEST_LIMIT, equal)]
+    return [
+        f"from {fmean(glue[LEAST_LIMIT]):.1f} with `{LEAST_LIMIT}` to "
+        f"{fmean(glue[LARGEST_LIMIT]):.1f} with `{LARGEST_LIMIT}`",
+        f"{interval(costs[0])} to {interval(costs[-1])} points",
+        f"draws RTE {rte[0]} times in place of {rte[1]:,}",
+        f"with `{equal}` at most {max(odd):.0f} % are none",
+        f"SST-2 has {means[0]:.1f} to {means[-1]:.1f} with mixtures, and {trivial:.1f} with",
     ]
 
 

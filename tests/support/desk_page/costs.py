@@ -11,6 +11,7 @@ from study_results import (
     ADAPTERS,
     ARCHITECTURES,
     DESK_STUDIES,
+    MIXING,
     MODELING,
     OBJECTIVES,
     RECIPES,
@@ -45,6 +46,12 @@ PROBED = {
     },
     REPEATS: {(168, 16): (92.1e9, 5.7), (128, 32): (86.8e9, 5.2), (96, 32): (89.0e9, 5.2)},
     ADAPTERS: {(168, 16): (80.8e9, 5.4), (96, 32): (90.2e9, 5.5)},
+    MIXING: {
+        (168, 16): (86.6e9, 5.1),
+        (176, 16): (86.0e9, 4.9),
+        (128, 32): (84.6e9, 5.4),
+        (96, 32): (89.3e9, 5.5),
+    },
     RECIPES: {
         (168, 16): (87.4e9, 5.2),
         (256, 16): (90.5e9, 4.8),

@@ -11,6 +11,7 @@ from study_results import (
     ARCHITECTURES,
     EN_DE,
     GLUE,
+    MIXING,
     MODELING,
     OBJECTIVES,
     QQP,
@@ -112,19 +113,25 @@ def method_table() -> list[list[str]]:
     return rows
 
 
-def pretraining_table(study: str, table: int, facts: Callable[[str], list[str]]) -> list[list[str]]:
-    """Return of each row of a table facts, loss and scores, and two averages of the paper."""
+def rows_of_table(study: str, table: int, facts: Callable[[str], list[str]]) -> list[list[str]]:
+    """Return of each row of a table facts and scores, and two averages of the paper."""
     rows = []
-    for name, row in rows_of_the_paper(study).items():
-        cells = [format_mean(held_out(study, name), digits=3)]
-        cells += [format_mean(values, digits=2) for values in shown_scores(study, name)]
+    for name, row in rows_of_the_paper(study, table).items():
+        cells = [format_mean(values, digits=2) for values in shown_scores(study, name)]
         cells += [f"{paper(row, table, column):.2f}" for column in (GLUE, EN_DE)]
         rows.append([f"`{name}`", *facts(name), *cells])
     return rows
 
 
+def shown_loss(study: str, name: str) -> str:
+    return format_mean(held_out(study, name), digits=3)
+
+
 def architecture_table(study: str) -> list[list[str]]:
-    return pretraining_table(study, 2, lambda name: [f"{parameters_of(study, name):,}"])
+    def size_and_loss(name: str) -> list[str]:
+        return [f"{parameters_of(study, name):,}", shown_loss(study, name)]
+
+    return rows_of_table(study, 2, size_and_loss)
 
 
 def modeling_gaps() -> dict[str, list[WelchDifference]]:
@@ -155,11 +162,28 @@ def unique_tokens(name: str) -> int:
 
 
 def repeat_table() -> list[list[str]]:
-    def text_and_loss(name: str) -> list[str]:
+    def text_and_losses(name: str) -> list[str]:
         tokens = f"{unique_tokens(name):,}" if unique_tokens(name) else "all"
-        return [tokens, format_mean(last_losses(REPEATS, "pretrain", name), digits=3)]
+        trained = format_mean(last_losses(REPEATS, "pretrain", name), digits=3)
+        return [tokens, trained, shown_loss(REPEATS, name)]
 
-    return pretraining_table(REPEATS, 9, text_and_loss)
+    return rows_of_table(REPEATS, 9, text_and_losses)
+
+
+def shares(name: str) -> list[float]:
+    """Return the percentages of SST-2, QQP, English-German and the text in the examples drawn."""
+    counters = manifest(MIXING, "finetune", name)["counters"]
+    counts = {**counters["drawn"], "text": counters["corpus"]["rows"]}
+    shown = ("glue_sst2", "glue_qqp", "wmt_en_de", "text")
+    return [100 * counts[each] / sum(counts.values()) for each in shown]
+
+
+def mixing_table() -> list[list[str]]:
+    def shown_shares(name: str) -> list[str]:
+        is_mixture = not experiment_settings(MIXING, name).finetune.groups
+        return [f"{share:.1f}" for share in shares(name)] if is_mixture else [UNDEFINED] * 4
+
+    return rows_of_table(MIXING, 11, shown_shares)
 
 
 def recipe_gaps(name: str) -> list[float]:
@@ -174,7 +198,7 @@ def recipe_table() -> list[list[str]]:
     for name in rows_of_the_paper(RECIPES):  # of which it has none
         gaps = recipe_gaps(name) if name != MIXTURE else []
         shown = f"{signed(fmean(gaps), 3)} ± {student_margin(gaps):.3f}" if any(gaps) else ""
-        cells = [format_mean(held_out(RECIPES, name), digits=3), shown]
+        cells = [shown_loss(RECIPES, name), shown]
         cells += [format_mean(values, digits=2) for values in shown_scores(RECIPES, name)]
         rows.append([f"`{name}`", *cells])
     return rows
