@@ -39,7 +39,7 @@ def test_the_commands_of_the_page_print_what_it_shows(
     assert (row["experiment"], row["flops"]) == ("baseline", "83432885452800")
     assert main(["runs", "--data", "glue/RTE/train.tsv", "--json", "state:eq:finished"]) == 0
     found = {row["run"] for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert found == {"desk_objectives", "desk_study", "systems"}
+    assert found == {"desk_mixing", "desk_objectives", "desk_study", "systems"}
 
 
 @pytest.mark.parametrize(
