@@ -332,7 +332,7 @@ def mixing_in_glue() -> list[str]:
         f"{fmean(glue[LARGEST_LIMIT]):.1f} with `{LARGEST_LIMIT}`",
         f"{interval(costs[0])} to {interval(costs[-1])} points",
         f"draws RTE {rte[0]} times in place of {rte[1]:,}",
-        f"with `{equal}` at most {max(odd):.0f} % are none",
+        f"with `{equal}` at most {max(odd):.0f} % are neither",
         f"SST-2 has {means[0]:.1f} to {means[-1]:.1f} with mixtures, and {trivial:.1f} with",
     ]
 
